@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-SECTIONS = {
+_SECTIONS = {
     "Knowledge base": "path paths name elasticsearch models lang inverse out",
     "Files": "facts names types rdf table wikidata relations redirects counts variants add remove also questions train "
     "valid vectors ids",
@@ -34,10 +34,10 @@ class Command(click.Command):
         return click.Command.parse_args(self, ctx, [*respelt(args, self.spellings)])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        listed: dict[str, list[tuple[str, str]]] = {section: [] for section in (*SECTIONS, "Options")}
+        listed: dict[str, list[tuple[str, str]]] = {section: [] for section in (*_SECTIONS, "Options")}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
-            section = next((name for name, names in SECTIONS.items() if parameter.name in names.split()), "Options")
+            section = next((name for name, names in _SECTIONS.items() if parameter.name in names.split()), "Options")
             if record:
                 listed[section].append(record)
         for section, records in listed.items():

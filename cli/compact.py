@@ -25,7 +25,7 @@ def command(home: Home, quiet: bool) -> None:
     """
     if home.elasticsearch is not None:
         with stoppable():
-            echo(compact_version(str(home.path), home.elasticsearch))
+            echo(_compact_version(str(home.path), home.elasticsearch))
         return
     with stoppable(), shown([], quiet) as watch:
         manifest = compact(home.path, watch=watch, memory=chosen_memory())
@@ -36,7 +36,7 @@ def command(home: Home, quiet: bool) -> None:
     echo(f"{home.path}: {sum(manifest.files.values()):,} bytes, content {manifest.digest[:16]}")
 
 
-def compact_version(name: str, elasticsearch: Elasticsearch) -> str:
+def _compact_version(name: str, elasticsearch: Elasticsearch) -> str:
     """Drop what updates of a knowledge base on a cluster left behind; return the outcome in a sentence."""
     from kbtools.indexers.elastic.inventory import drop_deleted
 

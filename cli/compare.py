@@ -23,7 +23,7 @@ from kbtools.ranking.parts import DEFAULT_TAGGER
 from kbtools.ranking.system import POPULARITY
 
 
-def shown(quiet: bool) -> StageProgress:
+def _shown(quiet: bool) -> StageProgress:
     """Show on standard error which stage is computed, and how far it is where that is a terminal."""
     begun: set[str] = set()
 
@@ -40,7 +40,7 @@ def shown(quiet: bool) -> StageProgress:
     return watch
 
 
-def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+def _names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
     """Read names with commas between."""
     listed = split_names(value)
     if not listed:
@@ -64,25 +64,25 @@ def names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[s
 @click.option(
     "--pruning",
     default=",".join(UNGUIDED),
-    callback=names,
+    callback=_names,
     help="Pruners; also focused, focused-kb, focused-k and focused-idf, with --tagger, dense and dense-last, with "
     "vectors.",
 )
 @click.option(
     "--scorer",
     default=LEXICAL,
-    callback=names,
+    callback=_names,
     help="Relation scorers: plugins, or module:Class; a&b is the average of two.",
 )
 @click.option(
     "--subject",
     default=POPULARITY,
-    callback=names,
+    callback=_names,
     help="Subject scorers: plugins, popularity, which is what kbtools query adds without one, or none.",
 )
 @click.option(
     "--ranker",
-    callback=lambda context, parameter, value: value and names(context, parameter, value),
+    callback=lambda context, parameter, value: value and _names(context, parameter, value),
     help="Learned rankers, beside the weighted sum; kbtools train ranking fits them.  [default: those that it fitted]",
 )
 @click.option("--tagger", default=DEFAULT_TAGGER, help="The tagger of the focused pruners.")
@@ -122,9 +122,9 @@ def command(
         raise click.UsageError("--tune chooses weights on validation questions; name their file with --valid")
     answerer = home.open_intact(models=models, tagger=tagger, lang=lang)
     request = Request(questions, out, Grid(pruning, scorer, subject, ranker), home.path, **options)
-    made = make_report(compare(answerer.both_ways() if inverse else answerer, request, watch=shown(quiet)))
+    made = make_report(compare(answerer.both_ways() if inverse else answerer, request, watch=_shown(quiet)))
     write_tables(made)
-    show_report(made, as_json)
+    _show_report(made, as_json)
 
 
 @click.command(
@@ -144,11 +144,11 @@ def report(run: Path, as_json: bool) -> None:
     except MissingDependency as error:
         page = write_page(made)
         echo(f"{error}; the page is without them", err=True)
-    show_report(made, as_json)
+    _show_report(made, as_json)
     echo(f"{page} written", err=True)
 
 
-def show_report(report: Report, as_json: bool) -> None:
+def _show_report(report: Report, as_json: bool) -> None:
     """Print the table of a run, or its figures as JSON."""
     if as_json:
         echo_document(report_json(report))

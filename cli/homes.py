@@ -29,7 +29,7 @@ from kbtools.indexing import find_kb, is_sample
 if TYPE_CHECKING:
     from kbtools.indexers.elastic.cluster import Cluster
 
-SAMPLE_STAYS = (
+_SAMPLE_STAYS = (
     "sample comes with kbtools and cannot be changed; index its files in a folder of your own: "
     "kbtools index {files}/sample.{{facts,names,types}}.txt --out {kb}"
 )
@@ -128,7 +128,7 @@ def kb_argument(
             if path is not None and elasticsearch is None and chosen_backend() == EMBEDDED:
                 if changed and is_sample(path):
                     (files,) = import_module("kbtools.examples").__path__
-                    raise click.UsageError(SAMPLE_STAYS.format(files=files, kb=f"{path}.kb"))
+                    raise click.UsageError(_SAMPLE_STAYS.format(files=files, kb=f"{path}.kb"))
                 path = find_kb(path)
             return command(*args, home=None if path is None else Home(path, elasticsearch), **kwargs)
 
@@ -152,15 +152,15 @@ def kb_argument(
 
 def elasticsearch_options(command: Command) -> Command:
     """Take `--elasticsearch [URL]` as `elasticsearch`, None if it is not given."""
-    return cast(Command, connection_option(None)(command))
+    return cast(Command, _connection_option(None)(command))
 
 
 def cluster_options(command: Command) -> Command:
     """Take the same option where a cluster is always meant."""
-    return cast(Command, connection_option("")(command))
+    return cast(Command, _connection_option("")(command))
 
 
-def connection_option(default: str | None) -> Callable[[Any], Any]:
+def _connection_option(default: str | None) -> Callable[[Any], Any]:
     return click.option(
         "--elasticsearch",
         is_flag=False,
@@ -168,13 +168,13 @@ def connection_option(default: str | None) -> Callable[[Any], Any]:
         default=default,
         show_default=False,
         metavar="[URL]",
-        callback=read_url,
+        callback=_read_url,
         help="The cluster that holds it; KBTOOLS_ELASTICSEARCH_URL or localhost:9200 without a URL. User, password "
         "and certificates come from KBTOOLS_ELASTICSEARCH_*.",
     )
 
 
-def read_url(context: click.Context, option: click.Parameter, text: str | None) -> Elasticsearch | None:
+def _read_url(context: click.Context, option: click.Parameter, text: str | None) -> Elasticsearch | None:
     """Read the URL of a cluster; raise UsageError for another text, and for a password in it."""
     if not text:
         return None if text is None else Elasticsearch(text)

@@ -38,16 +38,16 @@ from kbtools.kb.manifest import counts_report, skipped_report
 from kbtools.storage import temporary_folder
 from kbtools.text.readings import read_variants
 
-KINDS: dict[str, SourceKind] = {
+_KINDS: dict[str, SourceKind] = {
     "facts": "facts", "names": "names", "types": "types", "relations": "relations", "redirects": "redirects",
     "counts": "counts", "rdf": "any",
 }  # fmt: skip
 """The kinds of files by the options that name them, and what is read from each."""
 
-FORMATS = {"table": WIDE, "wikidata": WIKIDATA}
+_FORMATS = {"table": WIDE, "wikidata": WIKIDATA}
 """The kinds of files that have a command of their own, and the readers of each."""
 
-ROUTES = {
+_ROUTES = {
     f"--{option}": part
     for part, options in {
         "table": "table subject id name alias description type link-column sheet query encoding",
@@ -57,23 +57,23 @@ ROUTES = {
 }
 """The options that mean one of these commands, though it is not named."""
 
-FILES = click.argument("files", nargs=-1, type=FILE, metavar="FILE...")
-OUT = click.option("--out", type=FILE, help="The folder to write; an older knowledge base there is replaced.")
-NAME = click.option("--kb", "name", help="With --elasticsearch: the name of the knowledge base on the cluster.")
-FORCE = click.option("--force", is_flag=True, help="Build again even if the sources have not changed.")
+_FILES = click.argument("files", nargs=-1, type=FILE, metavar="FILE...")
+_OUT = click.option("--out", type=FILE, help="The folder to write; an older knowledge base there is replaced.")
+_NAME = click.option("--kb", "name", help="With --elasticsearch: the name of the knowledge base on the cluster.")
+_FORCE = click.option("--force", is_flag=True, help="Build again even if the sources have not changed.")
 SHEET = click.option("--sheet", help="Sheet of a spreadsheet; the first if not given.")
 ENCODING = click.option("--encoding", help="Encoding of text, such as cp1252; found if not given.")
-QUIET = click.option("--quiet", is_flag=True, help="Print the final counts alone.")
-ALSO = click.option(
+_QUIET = click.option("--quiet", is_flag=True, help="Print the final counts alone.")
+_ALSO = click.option(
     "--also",
     multiple=True,
     metavar="KIND=FILE",
-    help=f"Another file; KIND is {', '.join(KINDS)}, variants, table or wikidata, as options of kbtools index are.",
+    help=f"Another file; KIND is {', '.join(_KINDS)}, variants, table or wikidata, as options of kbtools index are.",
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class _Target:
     """The target of a build: a folder, a name on a cluster or both; whether it is built again, and what is printed."""
 
     out: Path | None
@@ -102,23 +102,25 @@ class Target:
             yield folder / "loaded.kb"
 
 
-def target_options(command: Function) -> Function:
+def _target_options(command: Function) -> Function:
     """Take where a build goes as `target`."""
 
     @wraps(command)
     def gathered(*args: Any, **kwargs: Any) -> object:
-        target = Target(**{field.name: kwargs.pop(field.name) for field in fields(Target)})
+        target = _Target(**{field.name: kwargs.pop(field.name) for field in fields(_Target)})
         return command(*args, target=target, **kwargs)
 
-    return cast(Function, take_options(gathered, [OUT, NAME, elasticsearch_options, FORCE, QUIET]))
+    return cast(Function, take_options(gathered, [_OUT, _NAME, elasticsearch_options, _FORCE, _QUIET]))
 
 
-def also_spellings(kind: str) -> dict[str, str]:
+def _also_spellings(kind: str) -> dict[str, str]:
     """Return the spellings of a command for files of one kind, which is its arguments; others are --also."""
-    return {f"--{other}": "{}" if other == kind else f"--also {other}={{}}" for other in (*KINDS, *FORMATS, "variants")}
+    return {
+        f"--{other}": "{}" if other == kind else f"--also {other}={{}}" for other in (*_KINDS, *_FORMATS, "variants")
+    }
 
 
-def listed(ids: tuple[str, ...], option: str) -> frozenset[str]:
+def _listed(ids: tuple[str, ...], option: str) -> frozenset[str]:
     """Read ids of Wikidata, several with commas between."""
     listed = frozenset(entity_id.strip() for text in ids for entity_id in text.split(","))
     if strange := sorted(entity_id for entity_id in listed if not re.fullmatch(r"[QP][1-9]\d*", entity_id)):
@@ -126,26 +128,26 @@ def listed(ids: tuple[str, ...], option: str) -> frozenset[str]:
     return listed
 
 
-def columns_in(text: str) -> tuple[str, ...]:
+def _columns_in(text: str) -> tuple[str, ...]:
     """Read names of columns with commas between."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def read_ids(path: Path) -> frozenset[str]:
+def _read_ids(path: Path) -> frozenset[str]:
     """Read the ids of a file, one a line."""
     ids = (line.strip() for block in read_blocks(path) for _, line in lines_of(block))
     return frozenset(entity_id.decode(errors="replace") for entity_id in ids if entity_id)
 
 
-def in_order(sources: list[Source]) -> list[Source]:
+def _in_order(sources: list[Source]) -> list[Source]:
     """Sort files by kind, so that their order on the command line makes no difference between kinds."""
-    kinds, formats = [*KINDS.values()], [*FORMATS.values()]
+    kinds, formats = [*_KINDS.values()], [*_FORMATS.values()]
     return sorted(
         sources, key=lambda source: (kinds.index(source.kind), source.format in formats, source.format == WIKIDATA)
     )
 
 
-def build_at(target: Target, sources: Sequence[Source], options: ReadOptions) -> None:
+def _build_at(target: _Target, sources: Sequence[Source], options: ReadOptions) -> None:
     """Build a knowledge base and print what came of it."""
     if not any(source.kind in ("facts", "names", "any") for source in sources):
         raise click.UsageError("give at least one file of facts, names, RDF, a table or Wikidata's dump")
@@ -174,13 +176,13 @@ def build_at(target: Target, sources: Sequence[Source], options: ReadOptions) ->
     "index",
     cls=CommandWithParts,
     spellings=SPELLINGS,
-    routes=ROUTES,
+    routes=_ROUTES,
     examples=(
         "kbtools index dump.nt.gz --lang en,mul --out dump.kb",
         "kbtools index --facts facts.csv --names names.tsv --column subject=head --out mine.kb",
     ),
 )
-@FILES
+@_FILES
 @click.option(
     "--facts",
     multiple=True,
@@ -200,13 +202,13 @@ def build_at(target: Target, sources: Sequence[Source], options: ReadOptions) ->
 @click.option("--variants", type=FILE, help="Ways to write the same: two columns, such as Boulevard and Blvd.")
 @reading_options
 @CLOSURE
-@target_options
+@_target_options
 def command(
     files: tuple[Path, ...],
     variants: Path | None,
     options: ReadOptions,
     closure: bool,
-    target: Target,
+    target: _Target,
     **by_option: tuple[Path, ...],
 ) -> None:
     """Build a knowledge base from files; the format of each FILE is found out and printed.
@@ -218,21 +220,21 @@ def command(
     its folder is gone afterwards.
     """
     target.check()
-    sources = [Source(path, kind) for option, kind in KINDS.items() for path in by_option[option]]
+    sources = [Source(path, kind) for option, kind in _KINDS.items() for path in by_option[option]]
     for path in files:
         detected = detect(path)
         echo(str(detected), err=True)
         sources.append(detected.source)
-    sources = in_order(sources)
+    sources = _in_order(sources)
     options = replace(options, variants=read_variants(variants) if variants else (), closure=closure)
-    build_at(target, sources, options)
+    _build_at(target, sources, options)
 
 
-def read_also(
+def _read_also(
     files: tuple[Path, ...], kind: str, also: tuple[str, ...], options: ReadOptions
 ) -> tuple[list[Source], ReadOptions]:
     """Read what --also names, beside the files of a command, whose options take variants."""
-    kinds = (*KINDS, *FORMATS, "variants")
+    kinds = (*_KINDS, *_FORMATS, "variants")
     pairs = [*read_pairs(also, parts=kinds, option="--also", expected="KIND=FILE, such as names=more.tsv")]
     for _, path in (pair for pair in pairs if pair[0] == "variants"):
         options = replace(options, variants=(*options.variants, *read_variants(Path(path))))
@@ -243,22 +245,22 @@ def read_also(
             else "name the dump of Wikidata that these options choose from"
         )
     named = [(kind, path) for path in files] + [(other, Path(path)) for other, path in pairs if other != "variants"]
-    sources = [Source(path, KINDS.get(other, "any"), format=FORMATS.get(other)) for other, path in named]
-    return in_order(sources), options
+    sources = [Source(path, _KINDS.get(other, "any"), format=_FORMATS.get(other)) for other, path in named]
+    return _in_order(sources), options
 
 
 @command.command(
     "table",
     cls=Command,
     short_help="Build from tables of an entity a row.",
-    spellings=also_spellings("table"),
+    spellings=_also_spellings("table"),
     examples=(
         "kbtools index table proteins.parquet --name label --alias synonyms --list-separator '|' --out proteins.kb",
         "kbtools index table proteins.sqlite --query 'SELECT id, label, gene FROM proteins' --out proteins.kb",
     ),
 )
-@FILES
-@ALSO
+@_FILES
+@_ALSO
 @click.option("--id", "--subject", "subject_column", help="Column with the ids of entities.")
 @click.option(
     "--name", "name_columns", help="Columns with names, commas between; label_de@de is in German. May be that of --id."
@@ -278,14 +280,14 @@ def read_also(
 @LIST_SEPARATOR
 @MAX_BAD
 @CLOSURE
-@target_options
+@_target_options
 def table(
     files: tuple[Path, ...],
     also: tuple[str, ...],
     encoding: str | None,
     options: ReadOptions,
     closure: bool,
-    target: Target,
+    target: _Target,
     **wide: str | None,
 ) -> None:
     """Build a knowledge base from tables of an entity a row: spreadsheets, CSV, Parquet, Arrow, JSON Lines, databases.
@@ -295,35 +297,35 @@ def table(
     numbered.
     """
     target.check()
-    sources, options = read_also(files, "table", also, options)
+    sources, options = _read_also(files, "table", also, options)
     parts: dict[str, Any] = {
-        name.partition("_")[0]: columns_in(value) if name.endswith("_columns") else value
+        name.partition("_")[0]: _columns_in(value) if name.endswith("_columns") else value
         for name, value in wide.items()
         if value is not None
     }
     options = replace(options, wide=replace(options.wide, **parts), encoding=encoding or "", closure=closure)
-    build_at(target, sources, options)
+    _build_at(target, sources, options)
 
 
 @command.command(
     "wikidata",
     cls=Command,
     short_help="Build from Wikidata's dump.",
-    spellings=SPELLINGS | also_spellings("wikidata"),
+    spellings=SPELLINGS | _also_spellings("wikidata"),
     examples=(
         "kbtools index wikidata latest-all.json.gz --lang en,de --min-sitelinks 1 --out wikidata.kb",
         "kbtools index wikidata latest-all.json.gz --keep-type Q5,Q515 --keep-property P19,P20 --out people.kb",
     ),
 )
-@FILES
-@ALSO
+@_FILES
+@_ALSO
 @click.option("--min-sitelinks", type=click.IntRange(min=0), default=0, help="Pages that an entity has at least.")
 @click.option("--keep-type", multiple=True, metavar="ID", help="Type of entities to keep, as Q5; or Q5,Q515.")
 @click.option("--keep-property", multiple=True, metavar="ID", help="Property of facts to keep, as P19; or P19,P20.")
 @click.option("--keep-ids", type=FILE, help="File of the ids of entities to keep, one a line.")
 @CLOSURE
 @reading_options
-@target_options
+@_target_options
 def wikidata(
     files: tuple[Path, ...],
     also: tuple[str, ...],
@@ -333,19 +335,19 @@ def wikidata(
     keep_ids: Path | None,
     closure: bool,
     options: ReadOptions,
-    target: Target,
+    target: _Target,
 ) -> None:
     """Build a knowledge base from Wikidata's dump: all of it in JSON, or truthy N-Triples."""
     keep = Keep(
         sitelinks=min_sitelinks,
-        types=listed(keep_type, "--keep-type"),
-        properties=listed(keep_property, "--keep-property"),
-        ids=read_ids(keep_ids) if keep_ids else frozenset(),
+        types=_listed(keep_type, "--keep-type"),
+        properties=_listed(keep_property, "--keep-property"),
+        ids=_read_ids(keep_ids) if keep_ids else frozenset(),
     )
     target.check()
-    sources, options = read_also(files, "wikidata", also, options)
+    sources, options = _read_also(files, "wikidata", also, options)
     options = replace(options, keep=keep, closure=closure)
-    build_at(target, sources, options)
+    _build_at(target, sources, options)
 
 
 command.add_command(index_vectors.command)

@@ -84,7 +84,7 @@ def command(
     if subject and read_vectors:
         raise click.UsageError("give --subject, or vectors made elsewhere, not both")
     kb = home.open_intact().kb
-    vectors = read_vectors(kb).entity_vectors() if read_vectors else trained_vectors(kb, models, subject)
+    vectors = read_vectors(kb).entity_vectors() if read_vectors else _trained_vectors(kb, models, subject)
     # The clients of a cluster and of FAISS are loaded by whoever needs one of them.
     index: VectorIndex
     if home.elasticsearch:
@@ -100,7 +100,7 @@ def command(
     echo(f"{home.path}: {len(index):,} vectors of {index.dim} dimensions")
 
 
-def trained_vectors(kb: KnowledgeBase, models: Path | None, subject: str | None) -> EntityVectors:
+def _trained_vectors(kb: KnowledgeBase, models: Path | None, subject: str | None) -> EntityVectors:
     """Return the vectors of a subject scorer, or of TransE."""
     if models is None:
         raise ModelMissing("name the folder of trained vectors with --models, or give --vectors and --ids")

@@ -39,20 +39,20 @@ def command(home: Home | None, as_json: bool, elasticsearch: Elasticsearch | Non
     With --elasticsearch and no name, all knowledge bases of the cluster are listed.
     """
     if elasticsearch is not None:
-        show_cluster(elasticsearch, None if home is None else str(home.path), as_json)
+        _show_cluster(elasticsearch, None if home is None else str(home.path), as_json)
         return
     if home is None:
         raise click.UsageError("give the folder of a knowledge base, or --elasticsearch")
     kb = open_folder(home.path)
-    manifest, vectors, teaching = kb.manifest, vectors_record(kb), taught_file(kb)
+    manifest, vectors, teaching = kb.manifest, _vectors_record(kb), taught_file(kb)
     taught = len(teaching.read()) if teaching else 0
     if as_json:
-        record = manifest_record(manifest) | {"vectors": vectors, "taught": taught, "json_version": JSON_VERSION}
+        record = _manifest_record(manifest) | {"vectors": vectors, "taught": taught, "json_version": JSON_VERSION}
         echo_json(record)
         return
     size = size_text(sum(manifest.files.values()))
     echo(f"{home.path}: built {manifest.built}, {size}, content {manifest.digest}")
-    show_manifest(manifest)
+    _show_manifest(manifest)
     # The eight largest; the others are small columns.
     for file, length in sorted(manifest.files.items(), key=lambda entry: -entry[1])[:8]:
         echo(f"file {file}: {size_text(length)}")
@@ -61,7 +61,7 @@ def command(home: Home | None, as_json: bool, elasticsearch: Elasticsearch | Non
         echo(f"vectors: {vectors['count']:,} of {vectors['dim']} dimensions, {vectors['kind']}, {size}")
     if teaching and taught:
         echo(f"taught by {taught:,} questions: {teaching.path}")
-    show_versions(manifest)
+    _show_versions(manifest)
 
 
 @click.command("check", cls=Command, examples=("kbtools check sample.kb", "kbtools check sample.kb --json"))
@@ -89,7 +89,7 @@ def check(home: Home, as_json: bool) -> None:
         echo(f"{path}: every file is as it was written, {count} files, {size_text(size)}")
 
 
-def vectors_record(kb: FolderKB) -> dict[str, Any] | None:
+def _vectors_record(kb: FolderKB) -> dict[str, Any] | None:
     """Return the facts of the vectors beside a knowledge base, None if there are none."""
     try:
         record = read_vectors_record(kb.path, kb.manifest)
@@ -99,13 +99,13 @@ def vectors_record(kb: FolderKB) -> dict[str, Any] | None:
     return facts | {"bytes": sum(record["files"].values())}
 
 
-def manifest_record(manifest: Manifest) -> dict[str, object]:
+def _manifest_record(manifest: Manifest) -> dict[str, object]:
     """Write out a manifest for programs, duplicates counted."""
     counts = {kind: asdict(count) | {"duplicate": count.duplicate} for kind, count in manifest.shown_counts.items()}
     return manifest.to_record() | {"counts": counts}
 
 
-def show_manifest(manifest: Manifest) -> None:
+def _show_manifest(manifest: Manifest) -> None:
     """Show counts, sources and what was left out."""
     echo(*counts_report(manifest).split("\n"))
     echo(*statistics_report(manifest).split("\n"))
@@ -117,12 +117,12 @@ def show_manifest(manifest: Manifest) -> None:
     echo(*skipped_report(manifest).splitlines())
 
 
-def show_versions(manifest: Manifest) -> None:
+def _show_versions(manifest: Manifest) -> None:
     written_by = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
     echo(f"written by {written_by}; normaliser version {manifest.normaliser}")
 
 
-def show_cluster(elasticsearch: Elasticsearch, name: str | None, as_json: bool) -> None:
+def _show_cluster(elasticsearch: Elasticsearch, name: str | None, as_json: bool) -> None:
     """Show what is on a cluster: one knowledge base with its manifest, or all of them."""
     from kbtools.indexers.elastic.inventory import cluster_status
 
@@ -130,7 +130,7 @@ def show_cluster(elasticsearch: Elasticsearch, name: str | None, as_json: bool) 
         status = cluster_status(cluster, name)
     if as_json:
         record = asdict(status) | {"json_version": JSON_VERSION}
-        record["manifest"] = manifest_record(status.manifest) if status.manifest else None
+        record["manifest"] = _manifest_record(status.manifest) if status.manifest else None
         echo_json(record)
         return
     echo(f"{status.where}: Elasticsearch {status.server}, {status.health}, {status.nodes} data nodes")
@@ -148,5 +148,5 @@ def show_cluster(elasticsearch: Elasticsearch, name: str | None, as_json: bool) 
         echo("no knowledge base here")
     if status.manifest:
         echo(f"content {status.manifest.digest}, built {status.manifest.built}")
-        show_manifest(status.manifest)
-        show_versions(status.manifest)
+        _show_manifest(status.manifest)
+        _show_versions(status.manifest)

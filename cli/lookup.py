@@ -15,7 +15,7 @@ from kbtools.cli.options import Between, lang_option, output_option, require_tex
 from kbtools.cli.query import texts
 
 
-def lines(result: LookupResult, *, explain: bool) -> Iterator[str]:
+def _lines(result: LookupResult, *, explain: bool) -> Iterator[str]:
     """Lay a look-up out, a match a line."""
     yield result.text
     if not result.matches:
@@ -61,12 +61,12 @@ def command(
     """
     name = require_text(text, "a NAME")
     answerer = home.open()
-    printer = ResultPrinter(output, partial(lines, explain=explain))
+    printer = ResultPrinter(output, partial(_lines, explain=explain))
     for result in answerer.lookup_many(texts(name, None), type=of_type, lang=lang, limit=limit):
         printer.print(result)
 
 
-def mention_lines(linked: LinkedText, *, explain: bool) -> Iterator[str]:
+def _mention_lines(linked: LinkedText, *, explain: bool) -> Iterator[str]:
     """Lay a linked text out, a mention a line with its first candidate, or with all of them and the reasons."""
     yield linked.text
     if not linked.mentions:
@@ -119,7 +119,7 @@ def link(
     """
     text = require_text(text, "a TEXT")
     answerer = home.open()
-    printer = ResultPrinter(output, partial(mention_lines, explain=explain))
+    printer = ResultPrinter(output, partial(_mention_lines, explain=explain))
     for running in texts(text, None):
         linked = answerer.link(running, threshold=threshold, limit=limit, lang=lang, context=context)
         printer.print(linked)

@@ -48,7 +48,7 @@ COMMANDS = {
 }
 """The commands, each the object `command` of its module, and what `kbtools --help` says of it unloaded."""
 
-SHARED_MODULES = {
+_SHARED_MODULES = {
     "check": "info",
     "report": "compare",
     "rollback": "remove",
@@ -58,11 +58,11 @@ SHARED_MODULES = {
 }
 """Commands that are in a module of another name, as objects of their own names."""
 
-TYPED_PLUGIN = re.compile(r"(?:.*[,&=])?([A-Za-z_]\w*)[\w.]*:[A-Za-z_]\w*")
+_TYPED_PLUGIN = re.compile(r"(?:.*[,&=])?([A-Za-z_]\w*)[\w.]*:[A-Za-z_]\w*")
 
 
 @contextmanager
-def usage_shown() -> Iterator[None]:
+def _usage_shown() -> Iterator[None]:
     """Make visible what a usage error quotes of the command line."""
     try:
         yield
@@ -71,7 +71,7 @@ def usage_shown() -> Iterator[None]:
         raise
 
 
-class LazyGroup(click.Group):
+class _LazyGroup(click.Group):
     """A group that loads a command when it is called or its help is asked for, and prints errors in one place."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -80,8 +80,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"kbtools.cli.{SHARED_MODULES.get(cmd_name, cmd_name)}")
-        command = getattr(module, cmd_name if cmd_name in SHARED_MODULES else "command")
+        module = import_module(f"kbtools.cli.{_SHARED_MODULES.get(cmd_name, cmd_name)}")
+        command = getattr(module, cmd_name if cmd_name in _SHARED_MODULES else "command")
         assert isinstance(command, click.Command)
         return command
 
@@ -99,16 +99,16 @@ class LazyGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the options of `kbtools` itself wherever they stand."""
-        find_typed_plugins(args)
+        _find_typed_plugins(args)
         own = [option for option in self.params if isinstance(option, click.Option) and option.name != "version"]
-        with usage_shown():
+        with _usage_shown():
             return super().parse_args(
                 ctx, own_first(args, {spelling: option.is_flag for option in own for spelling in option.opts})
             )
 
     def invoke(self, ctx: click.Context) -> object:
         try:
-            with usage_shown():
+            with _usage_shown():
                 return super().invoke(ctx)
         except BrokenPipeError:  # whoever read the output has had enough; click ends quietly
             raise
@@ -131,16 +131,16 @@ class LazyGroup(click.Group):
             sys.exit(1)
 
 
-def find_typed_plugins(arguments: list[str]) -> None:
+def _find_typed_plugins(arguments: list[str]) -> None:
     """Make Python find the module of a `module:Class` on the command line in the current folder, after all others."""
-    modules = {match[1] for argument in arguments if (match := TYPED_PLUGIN.fullmatch(argument))}
+    modules = {match[1] for argument in arguments if (match := _TYPED_PLUGIN.fullmatch(argument))}
     missing = [name for name in modules - sys.modules.keys() if find_spec(name) is None]
     if any(Path(f"{name}.py").is_file() or Path(name).is_dir() for name in missing):
         sys.path.append(os.getcwd())
 
 
 @click.group(
-    cls=LazyGroup,
+    cls=_LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
     epilog="The options above may stand anywhere on the command line.",
 )

@@ -15,7 +15,7 @@ from kbtools.cli.homes import Home, kb_argument
 from kbtools.cli.options import models_option
 from kbtools.entry_points import import_object
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 @click.command(
@@ -35,7 +35,7 @@ def command(home: Home, models: Path | None, schema: bool) -> None:
     make_server = import_object("kbtools.serve.agent_tools:make_server")
     answerer = home.open(models=models)
 
-    async def ask(job: Callable[[Answerer], T], /, *, characters: float) -> T:
+    async def ask(job: Callable[[Answerer], _T], /, *, characters: float) -> _T:
         return job(answerer)
 
     describe_tools = import_object("kbtools.serve.agent_tools:function_schemas")

@@ -10,7 +10,7 @@ import click
 from kbtools.pruning.pruners import DEFAULT
 
 Command = TypeVar("Command", bound=Callable[..., object])
-Decorator = Callable[[Any], Any]
+_Decorator = Callable[[Any], Any]
 
 FILE = click.Path(path_type=Path)
 
@@ -21,7 +21,7 @@ BACKEND, DEVICE, MEMORY, TRUST = "kbtools.backend", "kbtools.device", "kbtools.m
 """Keys of the context of a command, under which it finds the options of `kbtools` itself."""
 
 
-def take_options(command: Command, options: Sequence[Decorator]) -> Command:
+def take_options(command: Command, options: Sequence[_Decorator]) -> Command:
     """Add several options to a command, which its help lists in this order."""
     # As decorators stand above a function: the last of them is put on first.
     for option in reversed(options):

@@ -13,7 +13,7 @@ from kbtools.cli.display import echo
 from kbtools.indexers.building.build import BuildProgress, Phase
 from kbtools.text.printable import visible
 
-UNWINDING = 0.5
+_UNWINDING = 0.5
 """Seconds, so that a process that is told to stop has ended within one."""
 
 
@@ -22,7 +22,7 @@ def stoppable() -> Iterator[None]:
     """Unwind the work when a signal ends the process, so that it leaves nothing behind.
 
     A signal that is ignored stays so: nohup. Libraries may keep Python from its handlers for many seconds, so a thread
-    hears of the signal too, and ends the process where the work was not unwound within `UNWINDING` seconds; what that
+    hears of the signal too, and ends the process where the work was not unwound within `_UNWINDING` seconds; what that
     leaves beside the target is removed by the next run.
     """
 
@@ -32,7 +32,7 @@ def stoppable() -> Iterator[None]:
     def end_anyway() -> None:
         with hearing:
             while number := hearing.recv(1):
-                if number[0] in signals and not unwound.wait(UNWINDING):
+                if number[0] in signals and not unwound.wait(_UNWINDING):
                     os._exit(128 + number[0])
 
     signals = {number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN}

@@ -36,7 +36,7 @@ UNSURE = 3
 """The exit code where several readings of the one question are equally likely; of a stream each record says it."""
 
 
-def standard_input() -> Iterator[str]:
+def _standard_input() -> Iterator[str]:
     """Yield the lines of standard input, a question each."""
     for raw in open_standard_input() if sys.stdin else ():
         yield raw.decode(errors="replace").removeprefix("\ufeff").rstrip("\r\n")
@@ -55,19 +55,19 @@ def texts(question: str | None, path: Path | None) -> Iterator[str]:
     if path:
         yield from read_questions(path)
     elif question == "-":
-        yield from standard_input()
+        yield from _standard_input()
     elif question:  # bytes that are no UTF-8 come as lone surrogates
         yield os.fsencode(question).decode(errors="replace")
 
 
-def progress_of(path: Path | None) -> AbstractContextManager[Callable[[], None]]:
+def _progress_of(path: Path | None) -> AbstractContextManager[Callable[[], None]]:
     """Return the progress bar of a file of questions."""
     if path is None or not path.is_file():
         return nullcontext(lambda: None)
     return counted(path.name, lambda: path.read_bytes().count(b"\n"), beside_output=True)
 
 
-def answer(answerer: Answerer, batch: list[str], options: QueryOptions) -> Iterator[Result]:
+def _answer(answerer: Answerer, batch: list[str], options: QueryOptions) -> Iterator[Result]:
     """Answer questions together; where that fails, one by one, so that those before the one that fails are answered."""
     answered = 0
     try:
@@ -178,9 +178,9 @@ def command(
         return explained_lines(result) + taught_lines(answerer, result)
 
     printer = ResultPrinter(output, explained if explain else table_lines)
-    with progress_of(questions) as count:
+    with _progress_of(questions) as count:
         for batch in batches:
-            for result in answer(answerer, batch, options):
+            for result in _answer(answerer, batch, options):
                 if output == "sparql":
                     echo(winner_query(result))
                 elif output == "json":

@@ -12,10 +12,10 @@ from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.reading import Predicates, ReadOptions, wide_of
 from kbtools.kb.table_heads import USUAL
 
-PREDICATES = ("name", "alias", "description", "type")
+_PREDICATES = ("name", "alias", "description", "type")
 """Parts of an entity whose predicates in RDF can be named."""
 
-SPELLINGS = {f"--{part}-predicate": f"--predicate {part}={{}}" for part in PREDICATES}
+SPELLINGS = {f"--{part}-predicate": f"--predicate {part}={{}}" for part in _PREDICATES}
 
 LANG = click.option(
     "--lang",
@@ -36,15 +36,15 @@ COLUMN = click.option(
     metavar="PART=HEADER",
     help="Column of a table, such as subject=head; with link=HEADER its cells are linked by name.",
 )
-LINK = "link"
+_LINK = "link"
 """The part of columns whose cells are names of entities; several columns may have it."""
-PREDICATE = click.option(
+_PREDICATE = click.option(
     "--predicate",
     multiple=True,
     metavar="PART=IRI",
-    help=f"Predicate of RDF, in place of the usual ones; PART is {', '.join(PREDICATES[:-1])} or {PREDICATES[-1]}.",
+    help=f"Predicate of RDF, in place of the usual ones; PART is {', '.join(_PREDICATES[:-1])} or {_PREDICATES[-1]}.",
 )
-FORMAT = click.option(
+_FORMAT = click.option(
     "--format",
     "file_format",
     metavar="NAME",
@@ -54,7 +54,7 @@ FORMAT = click.option(
 
 def reading_options(command: Command) -> Command:
     """Take languages, columns and predicates, list separator, format and share of bad lines as `options`."""
-    return take_options(gather_options(command), [LANG, COLUMN, PREDICATE, LIST_SEPARATOR, FORMAT, MAX_BAD])
+    return take_options(gather_options(command), [LANG, COLUMN, _PREDICATE, LIST_SEPARATOR, _FORMAT, MAX_BAD])
 
 
 def gather_options(command: Command) -> Command:
@@ -71,12 +71,12 @@ def gather_options(command: Command) -> Command:
         file_format: str | None = None,
         **kwargs: Any,
     ) -> object:
-        pairs = columns_of(column)
+        pairs = _columns_of(column)
         options = ReadOptions(
             language=languages,
-            predicates=predicates_of(predicate),
-            columns=(columns := {part: header for part, header in pairs if part != LINK}),
-            wide=wide_of(columns | {LINK: [header for part, header in pairs if part == LINK]}),
+            predicates=_predicates_of(predicate),
+            columns=(columns := {part: header for part, header in pairs if part != _LINK}),
+            wide=wide_of(columns | {_LINK: [header for part, header in pairs if part == _LINK]}),
             max_bad=max_bad,
             list_separator=list_separator or None,
             format=file_format,
@@ -86,18 +86,18 @@ def gather_options(command: Command) -> Command:
     return cast(Command, gathered)
 
 
-def columns_of(pairs: tuple[str, ...]) -> list[tuple[str, str]]:
+def _columns_of(pairs: tuple[str, ...]) -> list[tuple[str, str]]:
     """Read `--column subject=head` options."""
-    parts = (*USUAL, "id", LINK)
+    parts = (*USUAL, "id", _LINK)
     named = read_pairs(pairs, parts=parts, option="--column", expected="PART=HEADER, such as subject=head")
     return [("entity" if part == "id" else part, header) for part, header in named]
 
 
-def predicates_of(pairs: tuple[str, ...]) -> Predicates:
+def _predicates_of(pairs: tuple[str, ...]) -> Predicates:
     """Read `--predicate name=IRI` options; a part that none names keeps its usual predicates."""
     named: dict[str, set[str]] = {}
     expected = "PART=IRI, such as name=http://schema.org/name"
-    for part, iri in read_pairs(pairs, parts=PREDICATES, option="--predicate", expected=expected):
+    for part, iri in read_pairs(pairs, parts=_PREDICATES, option="--predicate", expected=expected):
         named.setdefault(part, set()).add(iri)
     return replace(Predicates(), **{part: frozenset(iris) for part, iris in named.items()})
 

@@ -16,41 +16,41 @@ from kbtools.cli.options import lang_option, models_option, output_option, requi
 from kbtools.errors import UnknownEntity
 from kbtools.kb.contract import indexed_nearest
 
-SHOWN = 20
+_SHOWN = 20
 """Facts of each direction: both fit on a screen."""
 
 
-def lines(entity: Entity, outgoing: Facts, incoming: Facts | None) -> Iterator[str]:
+def _lines(entity: Entity, outgoing: Facts, incoming: Facts | None) -> Iterator[str]:
     """Lay an entity out: names and types, then facts, those that it is the object of with an arrow back."""
-    yield named(entity.id, entity.name) + languages_of(entity.name, entity)
+    yield named(entity.id, entity.name) + _languages_of(entity.name, entity)
     if entity.description:
         yield f"  {entity.description}"
     if entity.prior is not None:
         yield f"  prior {entity.prior:.3f}, how likely its name means it"
     if entity.aliases:
-        yield f"  also {', '.join(name + languages_of(name, entity) for name in entity.aliases)}"
+        yield f"  also {', '.join(name + _languages_of(name, entity) for name in entity.aliases)}"
     if entity.types:
         yield f"  types {', '.join(kind.name or kind.id for kind in entity.types)}"
     yield f"  subject of {outgoing.total:,} facts"
     for fact in outgoing.facts:
         yield f"    {fact.relation.name or fact.relation.id}  {named(fact.object.id, fact.object.name)}"
-    yield from more(outgoing)
+    yield from _more(outgoing)
     if incoming is None:
         yield "  object of facts that this backend does not index"
         return
     yield f"  object of {incoming.total:,} facts"
     for fact in incoming.facts:
         yield f"    {named(fact.subject.id, fact.subject.name)}  {fact.relation.name or fact.relation.id}"
-    yield from more(incoming)
+    yield from _more(incoming)
 
 
-def languages_of(name: str | None, entity: Entity) -> str:
+def _languages_of(name: str | None, entity: Entity) -> str:
     """Write the languages of a name behind it, where its entity has names in several."""
     several = len(set(entity.languages.values())) > 1
     return f" [{' '.join(entity.languages.get(name or '', ())) or '-'}]" if several else ""
 
 
-def more(facts: Facts) -> Iterator[str]:
+def _more(facts: Facts) -> Iterator[str]:
     if facts.total > len(facts.facts):
         yield f"    and {facts.total - len(facts.facts):,} more (--limit)"
 
@@ -61,7 +61,7 @@ def more(facts: Facts) -> Iterator[str]:
     examples=("kbtools show sample.kb Harry Potter", "kbtools show sample.kb m.078ffw --limit 0 --format csv"),
 )
 @kb_argument("ENTITY...")
-@click.option("--limit", default=SHOWN, type=click.IntRange(0), help="Facts of each direction; 0 prints all.")
+@click.option("--limit", default=_SHOWN, type=click.IntRange(0), help="Facts of each direction; 0 prints all.")
 @lang_option
 @output_option()
 def command(home: Home, text: str | None, limit: int, lang: str | None, output: str | None) -> None:
@@ -71,7 +71,7 @@ def command(home: Home, text: str | None, limit: int, lang: str | None, output: 
     """
     text = require_text(text, "an id or a name")
     answerer = home.open(lang=lang)
-    shown = entity_of(answerer, text)
+    shown = _entity_of(answerer, text)
     outgoing = answerer.facts(shown.id, limit=limit)
     incoming = None if shown.facts_in is None else answerer.facts(shown.id, reverse=True, limit=limit)
     if output == "json":
@@ -83,10 +83,10 @@ def command(home: Home, text: str | None, limit: int, lang: str | None, output: 
             if facts_found is not None:
                 printer.print(facts_found)
     else:
-        echo(*lines(shown, outgoing, incoming))
+        echo(*_lines(shown, outgoing, incoming))
 
 
-def entity_of(answerer: Answerer, text: str) -> Entity:
+def _entity_of(answerer: Answerer, text: str) -> Entity:
     """Find an entity by its id, else by its name; raise UnknownEntity if there is none."""
     try:
         return answerer.entity(text)

@@ -14,7 +14,7 @@ from kbtools.errors import BadQuestions
 from kbtools.ranking.taught import file_bytes
 from kbtools.storage import new_file
 
-SHOWN = 8
+_SHOWN = 8
 """Questions that were not taught, and are told with their reason."""
 
 
@@ -67,31 +67,31 @@ def command(
         echo(f"{file.path}: {len(file.read()):,} questions")
         return
     one = len(text) > 1
-    lessons = read_lessons(Path(text[0])) if len(text) == 1 else [read_words(text)] if text else []
+    lessons = read_lessons(Path(text[0])) if len(text) == 1 else [_read_words(text)] if text else []
     problems: list[str] = []
     teach(answerer, lessons, problems=problems)
     if one and not problems:
         echo(f"{file.path}: {len(file.read()):,} questions")
     elif not one:
-        show_report(report(answerer), file.path, as_json)
-    echo(*(f"not taught: {problem:.300}" for problem in problems[:SHOWN]), err=True)
+        _show_report(report(answerer), file.path, as_json)
+    echo(*(f"not taught: {problem:.300}" for problem in problems[:_SHOWN]), err=True)
     if problems:
         raise BadQuestions(f"{len(problems):,} of {len(lessons):,} questions were not taught")
 
 
-def read_words(words: tuple[str, ...]) -> Lesson:
+def _read_words(words: tuple[str, ...]) -> Lesson:
     """Read a question with subject and relation, or with an answer."""
     return Lesson(*words) if len(words) == 3 else Lesson(words[0], answer=words[1])
 
 
-def show_report(measured: TeachingReport, path: Path, as_json: bool) -> None:
+def _show_report(measured: TeachingReport, path: Path, as_json: bool) -> None:
     if as_json:
         echo_json({"file": str(path), **measured.to_json()})
     else:
-        echo(*report_lines(measured, path))
+        echo(*_report_lines(measured, path))
 
 
-def report_lines(measured: TeachingReport, path: Path) -> Iterator[str]:
+def _report_lines(measured: TeachingReport, path: Path) -> Iterator[str]:
     """Lay out what taught questions change."""
     yield f"{path}: {measured.questions:,} questions"
     if measured.left_out:

@@ -30,7 +30,7 @@ from kbtools.ranking.parts import DEFAULT_TAGGER
 from kbtools.scorers.fitting.profiles import PLANS, PROFILES, profile_settings
 from kbtools.scorers.networks.training_settings import TransESettings, change_settings
 
-RANKER = click.option(
+_RANKER = click.option(
     "--ranker",
     help="What learns to rank: lightgbm where the extra [ranker] is installed, else weighted-sum, which is the sum "
     "of the parts alone.",
@@ -47,7 +47,7 @@ RANKER = click.option(
     ),
 )
 @training_options
-@RANKER
+@_RANKER
 @leaving
 def command(
     home: Home,
@@ -66,7 +66,7 @@ def command(
     """
     from kbtools.comparison.whole_training import train as train_whole
 
-    hear: dict[str, Any] = {"begin": show_name, "trained": show_trained, "callbacks": callbacks()}
+    hear: dict[str, Any] = {"begin": _show_name, "trained": _show_trained, "callbacks": _callbacks()}
     done = train_whole(
         home.open_intact(),
         train,
@@ -76,61 +76,61 @@ def command(
         ranker=ranker,
         settings=changes,
         device=chosen_device(),
-        skip=partial(say, err=True),
+        skip=partial(_say, err=True),
         **hear,
     )
     if done.tuning:
-        show_tuning(done.tuning)
+        _show_tuning(done.tuning)
         for line in done.untrained.lines() if done.untrained else ():
-            say(line)
+            _say(line)
     else:
-        say(f"weights: {PLANS[profile].weights}, the profile's own")
-    say(f"now ask: kbtools query --kb {home.path} --models {models} QUESTION")
+        _say(f"weights: {PLANS[profile].weights}, the profile's own")
+    _say(f"now ask: kbtools query --kb {home.path} --models {models} QUESTION")
 
 
-def add_part(name: str, *examples: str) -> Callable[[Callable[..., None]], click.Command]:
+def _add_part(name: str, *examples: str) -> Callable[[Callable[..., None]], click.Command]:
     """Make a function the command of one part of a training."""
     make = command.command(name, cls=Command, spellings=SPELLINGS, examples=examples)
     return lambda function: make(leaving(function))
 
 
-@add_part(
+@_add_part(
     "relation",
     "kbtools train relation fbsq.kb --scorer bigru,embed-avg --train train.txt --valid valid.txt --out models",
     "kbtools train relation fbsq.kb --set epochs=3 --set words=random --train t.txt --valid v.txt --out models",
 )
 @names_option("--scorer", "bigru", "Relation scorers")
 @training_options
-def relation(**arguments: Any) -> None:
+def _relation(**arguments: Any) -> None:
     """Train relation scorers: v(r, q) = f(q)·E(r)."""
-    train_models(parts.RELATION, **arguments)
+    _train_models(parts.RELATION, **arguments)
 
 
-@add_part(
+@_add_part(
     "tagger",
     "kbtools train tagger fbsq.kb --train train.txt --valid valid.txt --out models",
     "kbtools train tagger fbsq.kb --tagger bigru-crf+,crf --train train.txt --valid valid.txt --out models",
 )
 @names_option("--tagger", DEFAULT_TAGGER, "Taggers")
 @training_options
-def tagger(**arguments: Any) -> None:
+def _tagger(**arguments: Any) -> None:
     """Train taggers: p(w|q), where a question names its subject."""
-    train_models(parts.TAGGER, **arguments)
+    _train_models(parts.TAGGER, **arguments)
 
 
-@add_part(
+@_add_part(
     "subject",
     "kbtools train subject fbsq.kb --train train.txt --valid valid.txt --out models",
     "kbtools train subject fbsq.kb --subject transe --train train.txt --valid valid.txt --out models",
 )
 @names_option("--subject", "type-vector", "Subject scorers")
 @training_options
-def subject(**arguments: Any) -> None:
+def _subject(**arguments: Any) -> None:
     """Train subject scorers: u(s, r, q) = g(q)·E(s) + alpha·1(s -> r)."""
-    train_models(parts.SUBJECT, **arguments)
+    _train_models(parts.SUBJECT, **arguments)
 
 
-def train_models(
+def _train_models(
     part: str,
     *,
     names: str,
@@ -149,12 +149,12 @@ def train_models(
     kb = home.open_intact().kb
     splits = Splits.read(kb, train=train, valid=valid)
     for name, settings in chosen.items():
-        say(f"{name}: {len(splits.train):,} questions, {settings.fit.epochs} epochs", err=True)
+        _say(f"{name}: {len(splits.train):,} questions, {settings.fit.epochs} epochs", err=True)
         where: dict[str, Any] = {"part": part, "name": name, "models": models, "device": chosen_device()}
-        show_trained(training.train(kb, splits, settings=settings, callbacks=callbacks(), **where))
+        _show_trained(training.train(kb, splits, settings=settings, callbacks=_callbacks(), **where))
 
 
-@add_part(
+@_add_part(
     "ranking",
     "kbtools train ranking fbsq.kb --models models --valid valid.txt --scorer bigru --subject type-cosine",
     "kbtools train ranking fbsq.kb --models models --valid valid.txt --pruning focused-k --ranker weighted-sum",
@@ -167,7 +167,7 @@ def train_models(
 @click.option("--scorer", default="bigru", help="The relation scorer, or several to average.")
 @click.option("--subject", help="The subject scorer.")
 @click.option("--limit", type=click.IntRange(1), help="Take only the first questions.")
-@RANKER
+@_RANKER
 @click.option(
     "--in-doubt",
     metavar="NAMES",
@@ -176,7 +176,7 @@ def train_models(
 @click.option(
     "--set", "changes", multiple=True, metavar="seed=N", callback=read_setting, help="The seed.  [default: 1]"
 )
-def ranking(
+def _ranking(
     home: Home,
     valid: Path,
     models: Path,
@@ -203,19 +203,19 @@ def ranking(
     system = answerer.system(pruning=pruning, scorer=scorer, subject=subject or POPULARITY, ranker=WEIGHTED_SUM)
     options: dict[str, Any] = {"ranker": ranker, "seed": changes.get("seed", 1)}
     deferred = in_doubt.split(",") if in_doubt else ()
-    show_tuning(train_system(answerer, read_gold(valid, answerer.kb)[:limit], system, in_doubt=deferred, **options))
+    _show_tuning(train_system(answerer, read_gold(valid, answerer.kb)[:limit], system, in_doubt=deferred, **options))
 
 
-def show_tuning(trained: Any) -> None:
+def _show_tuning(trained: Any) -> None:
     """Print the weights that were chosen, and the ranker that was fitted."""
-    show_chosen(trained.weights)
+    _show_chosen(trained.weights)
     if trained.ranker:
-        show_ranker(trained.ranker)
+        _show_ranker(trained.ranker)
     if trained.note:
-        say(trained.note, err=True)
+        _say(trained.note, err=True)
 
 
-@add_part(
+@_add_part(
     "transe",
     "kbtools train transe fbsq.kb --out models",
     "kbtools train transe fbsq.kb --vectors entities.npy --ids entities.txt --out models",
@@ -224,7 +224,7 @@ def show_tuning(trained: Any) -> None:
 @OUT
 @read_vectors_options
 @settings_options
-def transe(
+def _transe(
     home: Home,
     models: Path,
     read_vectors: ReadVectors | None,
@@ -240,17 +240,17 @@ def transe(
     kb = home.open_intact().kb
     if read_vectors:
         takeover = take_over_vectors(kb, read_vectors(kb), models=models)
-        say(f"{takeover.folder}: {takeover.known:,} of {takeover.vectors:,} vectors belong to entities")
+        _say(f"{takeover.folder}: {takeover.known:,} of {takeover.vectors:,} vectors belong to entities")
         return
     settings = change_settings(TransESettings(), changes)
-    show_name("transe")
+    _show_name("transe")
     where: dict[str, Any] = {"part": parts.ENTITIES, "name": "transe", "models": models, "device": chosen_device()}
-    show_trained(training.train(kb, None, settings=settings, callbacks=callbacks(), **where))
+    _show_trained(training.train(kb, None, settings=settings, callbacks=_callbacks(), **where))
 
 
-@add_part("settings", "kbtools train settings", "kbtools train settings --profile paper")
+@_add_part("settings", "kbtools train settings", "kbtools train settings --profile paper")
 @click.option("--profile", default=PROFILES[0], type=click.Choice(PROFILES), help="Whose values.")
-def list_settings(profile: str) -> None:
+def _list_settings(profile: str) -> None:
     """List the settings that --set changes, with their values for the first model of each kind."""
     models = zip(
         SETTINGS,
@@ -272,7 +272,7 @@ def list_settings(profile: str) -> None:
                 echo(f"  {field.name}={value}: {field.metadata['help']}")
 
 
-def say(text: str, *, err: bool = False) -> None:
+def _say(text: str, *, err: bool = False) -> None:
     """Print a line, of the processes of a launcher by the first for all."""
     from kbtools.scorers.networks.distributed import rank
 
@@ -280,53 +280,53 @@ def say(text: str, *, err: bool = False) -> None:
         echo(text, err=err)
 
 
-def callbacks() -> Any:
+def _callbacks() -> Any:
     """Show each epoch, and on a terminal each second."""
     from kbtools.scorers.fitting.measures import Callbacks
 
-    return Callbacks(show_epoch, show_batch)
+    return Callbacks(_show_epoch, _show_batch)
 
 
-def show_epoch(epoch: Any) -> None:
+def _show_epoch(epoch: Any) -> None:
     figures = "".join(f", {100 * value:.2f} % {name}" for name, value in epoch.figures.items())
-    say(f"  epoch {epoch.number}: loss {epoch.loss:.4f}{figures}, {epoch.seconds:.1f} s", err=True)
+    _say(f"  epoch {epoch.number}: loss {epoch.loss:.4f}{figures}, {epoch.seconds:.1f} s", err=True)
 
 
-SHOWN = [0.0]
+_SHOWN = [0.0]
 """The second in which the share of an epoch was last shown."""
 
 
-def show_batch(epoch: int, share: float) -> None:
+def _show_batch(epoch: int, share: float) -> None:
     """Show on a terminal, once a second, how much of an epoch is done; the line of the epoch takes its place."""
-    if sys.stderr.isatty() and time.monotonic() > SHOWN[0] + 1:
-        SHOWN[0] = time.monotonic()
+    if sys.stderr.isatty() and time.monotonic() > _SHOWN[0] + 1:
+        _SHOWN[0] = time.monotonic()
         sys.stderr.write(f"  epoch {epoch}: {share:.0%}\r")
         sys.stderr.flush()
 
 
-def show_name(name: str) -> None:
-    say(f"{name}:", err=True)
+def _show_name(name: str) -> None:
+    _say(f"{name}:", err=True)
 
 
-def show_chosen(chosen: Any) -> None:
+def _show_chosen(chosen: Any) -> None:
     weights = ", ".join(f"{name} {value:g}" for name, value in asdict(chosen.weights).items())
-    say(f"{chosen.before:.2%} -> {chosen.after:.2%} of {chosen.questions:,} questions right; {weights}")
+    _say(f"{chosen.before:.2%} -> {chosen.after:.2%} of {chosen.questions:,} questions right; {weights}")
 
 
-def show_ranker(trained: Any) -> None:
-    say(
+def _show_ranker(trained: Any) -> None:
+    _say(
         f"{trained.folder}: {trained.before:.2%} -> {trained.after:.2%} of {trained.questions:,} questions right, each "
         "by what the others teach"
     )
     if cascade := trained.system.cascade:
-        say(
+        _say(
             f"{trained.in_doubt:.2%} of them are in doubt, where the first by {cascade.first.scorer} is less sure than "
             f"{cascade.threshold:g}"
         )
 
 
-def show_trained(model: Any) -> None:
+def _show_trained(model: Any) -> None:
     figures = ", ".join(f"{100 * value:.2f} % {name}" for name, value in model.figures.items() if name != "seconds")
     state = "trained" if model.fresh else "already trained"
     seconds = model.figures.get("seconds", 0.0)
-    say(f"{model.folder}: {state}, {figures}, {seconds:.0f} CPU seconds")
+    _say(f"{model.folder}: {state}, {figures}, {seconds:.0f} CPU seconds")

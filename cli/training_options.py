@@ -28,15 +28,15 @@ SETTINGS: dict[str, Any] = {
 }
 """The settings that each kind of model has, with the values of the paper."""
 
-FIELDS = {
+_FIELDS = {
     setting.name: setting
     for settings in SETTINGS.values()
     for part in fields(settings)
     for setting in fields(getattr(settings, part.name))
 }
-SPELLINGS = {f"--{name.replace('_', '-')}": f"--set {name}={{}}" for name in FIELDS} | {
+SPELLINGS = {f"--{name.replace('_', '-')}": f"--set {name}={{}}" for name in _FIELDS} | {
     f"--{'' if value else 'no-'}{name}": f"--set {name}={str(value).lower()}"
-    for name, field in FIELDS.items()
+    for name, field in _FIELDS.items()
     if isinstance(field.default, bool)
     for value in (True, False)
 }
@@ -44,7 +44,7 @@ SPELLINGS = {f"--{name.replace('_', '-')}": f"--set {name}={{}}" for name in FIE
 
 OUT = click.option("--out", "models", required=True, type=FILE, help="The folder of models.")
 
-WORDS = {"true": True, "false": False}
+_WORDS = {"true": True, "false": False}
 
 
 def read_setting(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
@@ -52,12 +52,12 @@ def read_setting(context: click.Context, option: click.Parameter, texts: tuple[s
     changes: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        field = FIELDS.get(name.replace("-", "_"))
+        field = _FIELDS.get(name.replace("-", "_"))
         if field is None or not equals:
             raise click.BadParameter(f"found {text!r}, expected NAME=VALUE; kbtools train settings lists the names")
         kind: type[Any] = type(field.default)
         try:
-            changes[field.name] = WORDS[value] if kind is bool else kind(value)
+            changes[field.name] = _WORDS[value] if kind is bool else kind(value)
         except (ValueError, KeyError) as error:
             expected = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
             raise click.BadParameter(f"{name} is {expected}, found {value!r}") from error
@@ -69,7 +69,7 @@ def settings_options(command: Command) -> Command:
 
     @wraps(command)
     def gathered(*args: Any, changes: dict[str, Any], config: Path | None, **kwargs: Any) -> object:
-        return command(*args, changes=(read_settings(config) if config else {}) | changes, **kwargs)
+        return command(*args, changes=(_read_settings(config) if config else {}) | changes, **kwargs)
 
     options = [
         click.option(
@@ -112,7 +112,7 @@ def leaving(command: Command) -> Command:
     return cast(Command, ended)
 
 
-def read_settings(config: Path) -> dict[str, Any]:
+def _read_settings(config: Path) -> dict[str, Any]:
     """Read settings from a TOML file; raise BadSetting for another file."""
     try:
         return tomllib.loads(config.read_text(encoding="utf-8"))

@@ -21,14 +21,14 @@ from kbtools.indexers.updates.updating import update
 from kbtools.kb.manifest import changes_text
 from kbtools.storage import temporary_folder
 
-REMOVED: tuple[SourceKind, ...] = ("facts", "names", "types")
+_REMOVED: tuple[SourceKind, ...] = ("facts", "names", "types")
 """Kinds of rows that an update takes away."""
 
 
 @click.command(
     "update",
     cls=Command,
-    spellings=SPELLINGS | {f"--remove-{kind}": f"--remove {kind}={{}}" for kind in REMOVED},
+    spellings=SPELLINGS | {f"--remove-{kind}": f"--remove {kind}={{}}" for kind in _REMOVED},
     examples=(
         "kbtools update sample.kb --add new.jsonl --remove gone.txt",
         "kbtools update sample.kb --remove facts=old.tsv --facts corrected.tsv",
@@ -81,10 +81,10 @@ def command(
     beside what was built until kbtools compact merges them; on a cluster they make a version, which kbtools rollback
     leaves again.
     """
-    taken = [removed_source(text) for text in remove]
+    taken = [_removed_source(text) for text in remove]
     parts: list[tuple[Role, SourceKind, str | None, Iterable[Path]]] = [
         ("gone", "any", None, [path for kind, path in taken if kind is None]),
-        *(("remove", kind, None, [path for named, path in taken if named == kind]) for kind in REMOVED),
+        *(("remove", kind, None, [path for named, path in taken if named == kind]) for kind in _REMOVED),
         ("add", "redirects", None, redirects),
         ("changes", "any", None, add),
         ("add", "facts", None, facts),
@@ -95,9 +95,9 @@ def command(
         ("add", "any", WIKIDATA, wikidata),
         ("add", "relations", None, relations),
     ]
-    with stoppable(), standard_input_file() as at_hand:
+    with stoppable(), _standard_input_file() as at_hand:
         sources = [
-            UpdateSource(Source(at_hand(file), kind, label=label_of(file), format=format), role)
+            UpdateSource(Source(at_hand(file), kind, label=_label_of(file), format=format), role)
             for role, kind, format, files in parts
             for file in files
         ]
@@ -114,11 +114,11 @@ def command(
     if as_json:
         echo_json(updated.to_json())
     else:
-        echo(*update_report(updated))
+        echo(*_update_report(updated))
 
 
 @contextmanager
-def standard_input_file() -> Iterator[Callable[[Path], Path]]:
+def _standard_input_file() -> Iterator[Callable[[Path], Path]]:
     """Lend a function that returns the path of a file, for `-` that of a copy of standard input."""
     with ExitStack() as stack:
 
@@ -133,17 +133,17 @@ def standard_input_file() -> Iterator[Callable[[Path], Path]]:
         yield at_hand
 
 
-def label_of(path: Path) -> str:
+def _label_of(path: Path) -> str:
     return "standard input" if str(path) == "-" else ""
 
 
-def removed_source(text: str) -> tuple[str | None, Path]:
+def _removed_source(text: str) -> tuple[str | None, Path]:
     """Read `--remove [KIND=]FILE`."""
     kind, equals, path = text.partition("=")
-    return (kind, Path(path)) if equals and kind in REMOVED else (None, Path(text))
+    return (kind, Path(path)) if equals and kind in _REMOVED else (None, Path(text))
 
 
-def update_report(updated: UpdateResult) -> Iterator[str]:
+def _update_report(updated: UpdateResult) -> Iterator[str]:
     """Lay out what changed, what was not there, and what was left out of the files."""
     yield f"{updated.kb}: {changes_text(updated.changes) or 'nothing changed'}; content {updated.digest[:16]}"
     for missing in updated.missing:

@@ -123,7 +123,7 @@ __all__ = [
     "update",
 ]
 
-HOMES = {
+_HOMES = {
     name: module
     for module, names in {
         "answering.answerer": "Answerer open",
@@ -144,9 +144,9 @@ HOMES = {
 
 def __getattr__(name: str) -> object:
     """Import what is asked for when it is asked for, so that `kbtools --help` loads no more than it needs."""
-    if name not in HOMES:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"kbtools.{HOMES[name]}"), "open_kb" if name == "open" else name)
+    return getattr(import_module(f"kbtools.{_HOMES[name]}"), "open_kb" if name == "open" else name)
 
 
 def __dir__() -> list[str]:

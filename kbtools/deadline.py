@@ -5,18 +5,18 @@ from time import monotonic
 
 from kbtools.errors import AnswerTooSlow
 
-DEADLINE: ContextVar[tuple[float, float]] = ContextVar("DEADLINE")
+_DEADLINE: ContextVar[tuple[float, float]] = ContextVar("DEADLINE")
 """When the job of this thread has to end, and the seconds that it was given."""
 
 
 def set_deadline(seconds: float, *, since: float) -> None:
     """Set the deadline of this thread's job: some seconds from a moment on."""
-    DEADLINE.set((since + seconds, seconds))
+    _DEADLINE.set((since + seconds, seconds))
 
 
 def check_time() -> None:
     """Raise AnswerTooSlow once the time of the job is up; without a deadline there is all the time."""
-    end, seconds = DEADLINE.get((float("inf"), 0.0))
+    end, seconds = _DEADLINE.get((float("inf"), 0.0))
     if monotonic() >= end:
         raise too_slow(seconds)
 

@@ -39,7 +39,7 @@ KINDS = {
 TRUST_VARIABLE = "KBTOOLS_TRUST_PLUGINS"
 """The environment variable that lets files name classes as `module:Class`, as `--trust-plugins` does."""
 
-Answer = TypeVar("Answer")
+_Answer = TypeVar("_Answer")
 
 EXTRAS = {
     "torch": "train",
@@ -161,7 +161,7 @@ def construct(name: str, make: Callable[[], Any]) -> Any:
         raise BrokenPlugin(f"plugin {name!r} cannot be made: {error!r}", name=name) from error
 
 
-def ask_plugin(kind: str, plugin: object, ask: Callable[[], Answer]) -> Answer:
+def ask_plugin(kind: str, plugin: object, ask: Callable[[], _Answer]) -> _Answer:
     """Ask an object of a plugin; what goes wrong inside is named with its class, also if it ends the program.
 
     What the system refuses, such as a file or memory, stays what it is.

@@ -15,19 +15,19 @@ if TYPE_CHECKING:
     from kbtools.answering.answerer import Answerer
     from kbtools.answering.records import UpdateResult
 
-Rows = str | Path | Iterable[Any]
+_Rows = str | Path | Iterable[Any]
 """A path, several, a data frame (pandas, polars, Arrow), or rows as tuples or dictionaries."""
 
-SAMPLE = "sample"
+_SAMPLE = "sample"
 """The name of the knowledge base that comes with kbtools."""
 
-UPDATES = {
+_UPDATES = {
     "embedded": "kbtools.indexers.updates.given_changes",
     "elasticsearch": "kbtools.indexers.elastic.cluster_updates",
 }
 """The backends whose knowledge bases are changed, and the module that changes them."""
 
-ARGUMENTS = {
+_ARGUMENTS = {
     "--max-bad": "max_bad",
     "--list-separator": "list_separator",
     "--lang": "language",
@@ -39,24 +39,24 @@ ARGUMENTS = {
 }
 """The arguments that options of the command line are here."""
 
-OPTION = re.compile(rf"({'|'.join(ARGUMENTS)})(?![a-z-])")
-COLUMN = re.compile(r"--column (\w+)=(\S+)")
+_OPTION = re.compile(rf"({'|'.join(_ARGUMENTS)})(?![a-z-])")
+_COLUMN = re.compile(r"--column (\w+)=(\S+)")
 
 
 def index(
     *,
     out: str | Path,
-    facts: Rows = (),
-    names: Rows = (),
-    aliases: Rows = (),
-    types: Rows = (),
-    descriptions: Rows = (),
-    relations: Rows = (),
-    redirects: Rows = (),
-    counts: Rows = (),
-    rdf: Rows = (),
-    table: Rows = (),
-    wikidata: Rows = (),
+    facts: _Rows = (),
+    names: _Rows = (),
+    aliases: _Rows = (),
+    types: _Rows = (),
+    descriptions: _Rows = (),
+    relations: _Rows = (),
+    redirects: _Rows = (),
+    counts: _Rows = (),
+    rdf: _Rows = (),
+    table: _Rows = (),
+    wikidata: _Rows = (),
     language: str | None = None,
     columns: Mapping[str, str] | None = None,
     list_separator: str | None = None,
@@ -97,14 +97,14 @@ def index(
     try:
         index_given(given, Path(out), **options, memory=memory, force=force)
     except KBToolsError as error:
-        raise in_python(error) from error.__cause__
+        raise _in_python(error) from error.__cause__
     answerer: Answerer = import_module("kbtools.answering.answerer").open_kb(out)
     return answerer
 
 
 def is_sample(path: str | Path) -> bool:
     """Return whether a path means the knowledge base that comes with kbtools: by its name, unless a folder has it."""
-    return str(path) == SAMPLE and not Path(path).exists()
+    return str(path) == _SAMPLE and not Path(path).exists()
 
 
 def find_kb(path: str | Path) -> Path:
@@ -118,7 +118,7 @@ def find_kb(path: str | Path) -> Path:
     if cache is None:
         raise KBMissing(f"{path}: no folder to index it in; name one in {VARIABLE}", path=str(path))
     (files,) = import_module("kbtools.examples").__path__
-    folder = cache / f"{SAMPLE}.kb"
+    folder = cache / f"{_SAMPLE}.kb"
     try:
         facts, names, types = (Path(files, f"sample.{kind}.txt") for kind in ("facts", "names", "types"))
         index(out=folder, facts=facts, names=names, types=types)
@@ -128,40 +128,40 @@ def find_kb(path: str | Path) -> Path:
     return folder
 
 
-def in_python(error: KBToolsError) -> KBToolsError:
+def _in_python(error: KBToolsError) -> KBToolsError:
     """Return an error whose message names arguments in place of options of the command line."""
-    message = COLUMN.sub(r"columns={'\1': '\2'}", str(error))
-    return type(error)(OPTION.sub(lambda option: ARGUMENTS[option[1]], message), **error.facts)
+    message = _COLUMN.sub(r"columns={'\1': '\2'}", str(error))
+    return type(error)(_OPTION.sub(lambda option: _ARGUMENTS[option[1]], message), **error.facts)
 
 
-def updates_of(backend: str) -> ModuleType:
+def _updates_of(backend: str) -> ModuleType:
     """Import the module that changes the knowledge bases of a backend; raise BadArgument if there is none."""
-    if backend not in UPDATES:
-        known = " and ".join(UPDATES)
+    if backend not in _UPDATES:
+        known = " and ".join(_UPDATES)
         raise BadArgument(
             f"backend {backend!r}: its knowledge bases are not updated; those of {known} are", name="backend"
         )
-    return import_module(UPDATES[backend])
+    return import_module(_UPDATES[backend])
 
 
 def update(
     kb: str | Path,
     *,
-    add: Rows = (),
-    remove: Rows = (),
-    facts: Rows = (),
-    names: Rows = (),
-    aliases: Rows = (),
-    types: Rows = (),
-    descriptions: Rows = (),
-    relations: Rows = (),
-    redirects: Rows = (),
-    rdf: Rows = (),
-    table: Rows = (),
-    wikidata: Rows = (),
-    remove_facts: Rows = (),
-    remove_names: Rows = (),
-    remove_types: Rows = (),
+    add: _Rows = (),
+    remove: _Rows = (),
+    facts: _Rows = (),
+    names: _Rows = (),
+    aliases: _Rows = (),
+    types: _Rows = (),
+    descriptions: _Rows = (),
+    relations: _Rows = (),
+    redirects: _Rows = (),
+    rdf: _Rows = (),
+    table: _Rows = (),
+    wikidata: _Rows = (),
+    remove_facts: _Rows = (),
+    remove_names: _Rows = (),
+    remove_types: _Rows = (),
     language: str | None = None,
     columns: Mapping[str, str] | None = None,
     list_separator: str | None = None,
@@ -195,14 +195,14 @@ def update(
         "wikidata": wikidata,
         "relations": relations,
     }
-    update_given, given_sources = updates_of(backend).update_given, updates_of("embedded").given_sources
+    update_given, given_sources = _updates_of(backend).update_given, _updates_of("embedded").given_sources
     options: dict[str, Any] = {"language": language, "columns": columns or {}, "list_separator": list_separator}
     options |= {"encoding": encoding, "sheet": sheet, "query": query, "max_bad": max_bad}
     try:
         with given_sources(given, **options) as (sources, reading):
             result: UpdateResult = update_given(kb, sources, options=reading)
     except KBToolsError as error:
-        raise in_python(error) from error.__cause__
+        raise _in_python(error) from error.__cause__
     return result
 
 
@@ -211,4 +211,4 @@ def compact(kb: str | Path, *, memory: str = "1GB", backend: str = "embedded") -
 
     With the backend `elasticsearch`, what updates deleted on the cluster is dropped from its disks.
     """
-    updates_of(backend).compact_given(kb, memory=memory)
+    _updates_of(backend).compact_given(kb, memory=memory)

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Generic, Self, TypeVar, overload
 
-Record = TypeVar("Record")
-Value = TypeVar("Value")
+_Record = TypeVar("_Record")
+_Value = TypeVar("_Value")
 
 
-def quick_record(cls: type[Record]) -> type[Record]:
+def quick_record(cls: type[_Record]) -> type[_Record]:
     """Make a frozen dataclass fill its fields itself, in half the time; one with a default factory cannot.
 
     The `__init__` of a frozen dataclass sets each field by its name through `object.__setattr__`. This one writes to
@@ -33,10 +33,10 @@ def quick_record(cls: type[Record]) -> type[Record]:
     return cls
 
 
-class computed_once(Generic[Value]):
+class computed_once(Generic[_Value]):
     """A property that keeps its value, as `functools.cached_property` does, which takes a lock before Python 3.12."""
 
-    def __init__(self, compute: Callable[[Any], Value]) -> None:
+    def __init__(self, compute: Callable[[Any], _Value]) -> None:
         self.compute = compute
         self.__doc__ = compute.__doc__
 
@@ -47,9 +47,9 @@ class computed_once(Generic[Value]):
     def __get__(self, record: None, owner: type) -> Self: ...
 
     @overload
-    def __get__(self, record: object, owner: type) -> Value: ...
+    def __get__(self, record: object, owner: type) -> _Value: ...
 
-    def __get__(self, record: object, owner: type) -> Value | Self:
+    def __get__(self, record: object, owner: type) -> _Value | Self:
         if record is None:
             return self
         # Found there from now on, before this is asked.

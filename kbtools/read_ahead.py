@@ -5,20 +5,20 @@ from queue import Empty, Queue
 from threading import Event, Thread
 from typing import TypeVar
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-AHEAD = 2
+_AHEAD = 2
 """Batches that a reader may be ahead: one is being made while one waits."""
 
-MOST_LINES = 64
+_MOST_LINES = 64
 """Lines at hand that are taken together: enough for one request to a cluster to carry many questions."""
 
 
-class Ahead(Iterator[list[T]]):
+class _Ahead(Iterator[list[_T]]):
     """Items of an iterable, read in a thread of their own up to `depth` ahead; its errors are raised here."""
 
-    def __init__(self, items: Iterable[T], depth: int, *, most: int = 1) -> None:
-        self.queue: Queue[tuple[T] | BaseException | None] = Queue(depth)
+    def __init__(self, items: Iterable[_T], depth: int, *, most: int = 1) -> None:
+        self.queue: Queue[tuple[_T] | BaseException | None] = Queue(depth)
         self.most = most
         self.stopped = Event()
         self.last: BaseException | None = None
@@ -26,7 +26,7 @@ class Ahead(Iterator[list[T]]):
         self.thread = Thread(target=self.read, args=(items,), daemon=True)
         self.thread.start()
 
-    def read(self, items: Iterable[T]) -> None:
+    def read(self, items: Iterable[_T]) -> None:
         last: BaseException | None = None
         try:
             for item in items:
@@ -38,9 +38,9 @@ class Ahead(Iterator[list[T]]):
             last = error
         self.queue.put(last)
 
-    def __next__(self) -> list[T]:
+    def __next__(self) -> list[_T]:
         """Return what is there already, at least one item and at most `most`, without waiting for more."""
-        items: list[T] = []
+        items: list[_T] = []
         while not self.ended and len(items) < self.most:
             try:
                 entry = self.queue.get(block=not items)
@@ -66,9 +66,9 @@ class Ahead(Iterator[list[T]]):
             self.thread.join(0.01)
 
 
-def read_ahead(batches: Iterable[T]) -> Generator[T]:
+def read_ahead(batches: Iterable[_T]) -> Generator[_T]:
     """Yield batches that are read a few ahead; their thread ends with this iterator."""
-    ahead = Ahead(batches, AHEAD)
+    ahead = _Ahead(batches, _AHEAD)
     try:
         for (batch,) in ahead:
             yield batch
@@ -76,6 +76,6 @@ def read_ahead(batches: Iterable[T]) -> Generator[T]:
         ahead.stop()
 
 
-def lines_at_hand(lines: Iterable[str], most: int = MOST_LINES) -> Iterator[list[str]]:
+def lines_at_hand(lines: Iterable[str], most: int = _MOST_LINES) -> Iterator[list[str]]:
     """Yield lists of lines: in a dialogue one at a time, of a file `most` at once; a thread that waits is left to."""
-    return Ahead(lines, 2 * most, most=most)
+    return _Ahead(lines, 2 * most, most=most)

@@ -67,7 +67,7 @@ def fits(value: object, kind: Any) -> bool:
     if origin is UnionType:
         return any(fits(value, part) for part in parts)
     if is_dataclass(kind) or is_typeddict(kind):
-        hints = hints_of(kind)
+        hints = _hints_of(kind)
         return (
             isinstance(value, dict)
             and value.keys() == hints.keys()
@@ -87,7 +87,7 @@ def fits(value: object, kind: Any) -> bool:
 
 
 @lru_cache
-def hints_of(kind: Any) -> dict[str, Any]:
+def _hints_of(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind)
 
 

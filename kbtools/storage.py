@@ -21,10 +21,10 @@ from kbtools.errors import BuildLocked, DiskFull, KBToolsError, MemoryExhausted,
 MANIFEST = "manifest.msgpack"
 """The file of a knowledge base's folder that tells what it holds."""
 
-FULL = ("no space left", "disk quota exceeded", "file too large", "max_temp_directory_size")
+_FULL = ("no space left", "disk quota exceeded", "file too large", "max_temp_directory_size")
 """The words of libraries for a full disk, a full quota, and the limit on a file's size."""
 
-NO_MEMORY = (
+_NO_MEMORY = (
     "cannot allocate memory",
     "malloc of size",
     "bad_alloc",
@@ -35,17 +35,17 @@ NO_MEMORY = (
 )
 """The words of libraries for a system that gives no memory, or no thread, which needs some."""
 
-AT_FDCWD, RENAME_EXCHANGE = -100, 2
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 """The folder that paths are relative to, and the flag of an exchange: constants of linux/fcntl.h and linux/fs.h."""
 
 
-UNFINISHED = re.compile(r"\..+\.[0-9a-f]{16}\.new", re.DOTALL)
+_UNFINISHED = re.compile(r"\..+\.[0-9a-f]{16}\.new", re.DOTALL)
 """The names of files that are being written, which `new_file` makes up."""
 
 WORK_PREFIX = ".kbtools-work-"
 """How the names of folders for temporary files begin."""
 
-ABANDONED = 3_600.0
+_ABANDONED = 3_600.0
 """Seconds after which a file or folder that nobody holds is what a killed process left: no record takes as long."""
 
 
@@ -73,15 +73,15 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
                 f"{path}: no space left on the disk; it is as it was, free some space and run it again", path=str(path)
             ) from error
         raise
-    remove_unfinished(path)
+    _remove_unfinished(path)
 
 
-def remove_unfinished(path: Path) -> None:
+def _remove_unfinished(path: Path) -> None:
     """Remove what killed processes left of a file."""
     for name in os.listdir(path.parent):
-        if name.startswith(f".{path.name}.") and UNFINISHED.fullmatch(name):
+        if name.startswith(f".{path.name}.") and _UNFINISHED.fullmatch(name):
             with suppress(OSError):
-                if time.time() - (path.parent / name).lstat().st_mtime > ABANDONED:
+                if time.time() - (path.parent / name).lstat().st_mtime > _ABANDONED:
                     (path.parent / name).unlink()
 
 
@@ -115,7 +115,7 @@ def remove_abandoned(place: Path) -> None:
             descriptor = os.open(place / name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 state = os.fstat(descriptor)
-                if state.st_uid == os.getuid() and time.time() - state.st_mtime > ABANDONED:
+                if state.st_uid == os.getuid() and time.time() - state.st_mtime > _ABANDONED:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     shutil.rmtree(place / name, ignore_errors=True)
             finally:
@@ -165,21 +165,21 @@ def locked(target: Path) -> Iterator[None]:
                 raise OutputUnusable(f"{lock}: is a symbolic link; remove it", path=str(lock)) from error
             raise
         try:
-            lock_file(descriptor, target)
+            _lock_file(descriptor, target)
             # Whoever held the lock may have unlinked the file between our opening and locking it.
-            if not is_same_file(descriptor, lock):
+            if not _is_same_file(descriptor, lock):
                 continue
             try:
                 yield
             finally:
-                if is_same_file(descriptor, lock) and not os.fstat(descriptor).st_size:
+                if _is_same_file(descriptor, lock) and not os.fstat(descriptor).st_size:
                     lock.unlink(missing_ok=True)
             return
         finally:
             os.close(descriptor)
 
 
-def lock_file(descriptor: int, target: Path) -> None:
+def _lock_file(descriptor: int, target: Path) -> None:
     """Lock the open file that stands for the right to build a folder; raise as `locked` does."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -195,7 +195,7 @@ def lock_file(descriptor: int, target: Path) -> None:
         ) from error
 
 
-def is_same_file(descriptor: int, path: Path) -> bool:
+def _is_same_file(descriptor: int, path: Path) -> bool:
     """Return whether an open file is still the one at a path."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
@@ -215,25 +215,25 @@ def folder_identity(path: Path) -> tuple[int, int, bytes] | None:
     return status.st_dev, status.st_ino, hashlib.sha256(manifest).digest()
 
 
-Ours = Callable[[Path], bool]
+_Ours = Callable[[Path], bool]
 """Tells of a path inside a folder, relative to it, whether kbtools writes such a file or folder there.
 
 Unfinished files are always ours."""
 
 
-def find_stranger(folder: Path, ours: Ours) -> Path | None:
+def find_stranger(folder: Path, ours: _Ours) -> Path | None:
     """Find the first file or folder that kbtools did not write, relative to `folder`; links count as files."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         return Path(folder.name)
     for place, folders, files in os.walk(folder):
         for name in sorted(folders + files):
             path = Path(place, name).relative_to(folder)
-            if not ours(path) and not UNFINISHED.fullmatch(name):
+            if not ours(path) and not _UNFINISHED.fullmatch(name):
                 return path
     return None
 
 
-def require_ours(folder: Path, ours: Ours) -> None:
+def require_ours(folder: Path, ours: _Ours) -> None:
     """Refuse a folder that holds what kbtools did not write; raise OutputUnusable."""
     if stranger := find_stranger(folder, ours):
         raise OutputUnusable(
@@ -242,14 +242,14 @@ def require_ours(folder: Path, ours: Ours) -> None:
         )
 
 
-def remove_ours(folder: Path, ours: Ours) -> None:
+def remove_ours(folder: Path, ours: _Ours) -> None:
     """Remove what kbtools wrote from a folder, and the folder if that was all; what cannot be removed stays."""
     if folder.is_symlink():
         return
     for place, folders, files in os.walk(folder, topdown=False):
         for name in [*files, *folders]:
             path = Path(place, name)
-            if ours(path.relative_to(folder)) or UNFINISHED.fullmatch(name):
+            if ours(path.relative_to(folder)) or _UNFINISHED.fullmatch(name):
                 with suppress(OSError):
                     (path.rmdir if path.is_dir() and not path.is_symlink() else path.unlink)()
     with suppress(OSError):
@@ -271,7 +271,7 @@ def made_parents(target: Path) -> Iterator[None]:
 
 
 @contextmanager
-def built_folder(target: Path, *, ours: Ours) -> Iterator[Path]:
+def built_folder(target: Path, *, ours: _Ours) -> Iterator[Path]:
     """Yield a temporary folder that takes the target's place when the block ends well, and vanishes otherwise.
 
     A link is followed: the folder behind it is replaced. What a killed build left beside the target is removed first.
@@ -292,7 +292,7 @@ def built_folder(target: Path, *, ours: Ours) -> Iterator[Path]:
             temporary.mkdir()
             try:
                 yield temporary
-                flush_folder(temporary)
+                _flush_folder(temporary)
                 require_ours(place, ours)
                 swap(temporary, place, ours)
             finally:
@@ -310,7 +310,7 @@ def built_folder(target: Path, *, ours: Ours) -> Iterator[Path]:
                 f"{target}: the system gives no more memory ({error}); allow more (ulimit -v) or close programs",
                 path=str(target),
             ) from error
-        if isinstance(error, OSError) and is_below(error.filename, place.parent):
+        if isinstance(error, OSError) and _is_below(error.filename, place.parent):
             raise OutputUnusable(
                 f"{target}: cannot be written ({error.strerror or error}); choose another folder", path=str(target)
             ) from error
@@ -325,7 +325,7 @@ def link_or_copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def is_below(name: str | bytes | int | None, folder: Path) -> bool:
+def _is_below(name: str | bytes | int | None, folder: Path) -> bool:
     """Return whether the file that an error names is in a folder; one that names none is taken to be."""
     return not isinstance(name, str | bytes) or Path(os.fsdecode(name)).is_relative_to(folder)
 
@@ -335,17 +335,17 @@ def is_disk_full(error: BaseException) -> bool:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return True
     text = str(error).lower()
-    return any(sign in text for sign in FULL)
+    return any(sign in text for sign in _FULL)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Return whether an error of any library means that the system gives no more memory."""
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return True
-    return any(sign in str(error).lower() for sign in NO_MEMORY)
+    return any(sign in str(error).lower() for sign in _NO_MEMORY)
 
 
-def flush_folder(folder: Path) -> None:
+def _flush_folder(folder: Path) -> None:
     """Flush every file of a folder to the disk; one that has another name was flushed when it got the first."""
     for path in [*folder.rglob("*"), folder]:
         if path.is_file() and path.stat().st_nlink > 1:
@@ -369,10 +369,10 @@ def exchange(first: Path, second: Path) -> bool:
     except (OSError, AttributeError):
         return False
     paths = [ctypes.c_char_p(os.fsencode(path)) for path in (first, second)]
-    return bool(rename(AT_FDCWD, paths[0], AT_FDCWD, paths[1], RENAME_EXCHANGE) == 0)
+    return bool(rename(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _RENAME_EXCHANGE) == 0)
 
 
-def swap(new: Path, target: Path, ours: Ours, *, exchange: Callable[[Path, Path], bool] = exchange) -> None:
+def swap(new: Path, target: Path, ours: _Ours, *, exchange: Callable[[Path, Path], bool] = exchange) -> None:
     """Put a folder in the target's place in one step, so that a reader finds the old one or the new one."""
     if not target.exists():
         new.rename(target)
@@ -390,7 +390,7 @@ def swap(new: Path, target: Path, ours: Ours, *, exchange: Callable[[Path, Path]
     flush(target.parent)
 
 
-def restore(target: Path, ours: Ours) -> None:
+def restore(target: Path, ours: _Ours) -> None:
     """Undo what a kill between the two renames of `swap` left, where the system cannot exchange folders."""
     old = beside(target, "old")
     if old.exists() and not target.exists():

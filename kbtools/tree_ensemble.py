@@ -7,19 +7,19 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-MASKS = {16: np.uint16, 64: np.uint64}
+_MASKS = {16: np.uint16, 64: np.uint64}
 """The integers that have a bit for each leaf of a tree, by the most leaves that they have room for."""
 
-CANDIDATES_AT_ONCE = 256
+_CANDIDATES_AT_ONCE = 256
 """Candidates that are looked at together: their leaves in 400 trees fit the cache of a core."""
 
-EXPONENT, BIAS = 23, 127
+_EXPONENT, _BIAS = 23, 127
 """Where the exponent lies in a float of 32 bits, and what is added to it."""
 
-Floats = NDArray[np.float64]
+_Floats = NDArray[np.float64]
 
 
-class Split(NamedTuple):
+class _Split(NamedTuple):
     """The feature that decides at a node, and the leaves, as bits, that a value above the threshold rules out."""
 
     feature: int
@@ -28,7 +28,7 @@ class Split(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tree:
+class _Tree:
     """A tree as LightGBM grew it, by its names; a child below zero is a leaf, of the number beyond."""
 
     leaf_value: list[float]
@@ -46,12 +46,12 @@ class Tree:
         parts = {name: texts.get(name, "").split() for name in cls.__slots__}
         return cls(**{name: list(map(kinds.get(name, int), values)) for name, values in parts.items()})
 
-    def fill(self, gains: Floats, added: Floats) -> list[Split]:
+    def fill(self, gains: _Floats, added: _Floats) -> list[_Split]:
         """Fill in what each leaf, from left to right, gains, and what each feature adds to it; return the splits.
 
         Going left or right moves the mean of the leaves ahead, which is what the split's feature adds.
         """
-        splits: list[Split] = []
+        splits: list[_Split] = []
 
         def descend(node: int, first: int) -> tuple[float, float, int]:
             """Place the leaves below a node from `first` on; return their mean and count, and the place after them."""
@@ -64,7 +64,7 @@ class Tree:
             mean = (left * left_count + right * right_count) / count
             added[first:middle, feature] += left - mean
             added[middle:end, feature] += right - mean
-            splits.append(Split(feature, self.threshold[node], (1 << middle) - (1 << first)))
+            splits.append(_Split(feature, self.threshold[node], (1 << middle) - (1 << first)))
             return mean, count, end
 
         mean, _, _ = descend(0, 0)
@@ -84,10 +84,10 @@ class TreeEnsemble:
     interval between its thresholds, which says what all of them leave of every tree.
     """
 
-    def __init__(self, trees: list[Tree], features: int) -> None:
+    def __init__(self, trees: list[_Tree], features: int) -> None:
         # A tree that found no split has one leaf, which all candidates have in common.
         grown = [tree for tree in trees if len(tree.leaf_value) > 1]
-        room = min(leaves for leaves in MASKS if leaves >= max((len(tree.leaf_value) for tree in grown), default=1))
+        room = min(leaves for leaves in _MASKS if leaves >= max((len(tree.leaf_value) for tree in grown), default=1))
         self.features = features
         self.gains = np.zeros((len(grown), room))
         self.added = np.zeros((len(grown), room, features))
@@ -109,9 +109,9 @@ class TreeEnsemble:
             self.thresholds.append(distinct)
             sizes[feature], above[own] = len(distinct) + 1, places + 1
         self.intervals = np.cumsum(sizes) - sizes
-        self.every_leaf = np.array(2**room - 1, dtype=MASKS[room])
+        self.every_leaf = np.array(2**room - 1, dtype=_MASKS[room])
         self.kept = np.full((sizes.sum(), len(grown)), self.every_leaf)
-        left_over = ~np.array([split.ruled_out for split in splits], dtype=MASKS[room])
+        left_over = ~np.array([split.ruled_out for split in splits], dtype=_MASKS[room])
         np.bitwise_and.at(self.kept, (self.intervals[column] + above, number), left_over)
         # A value above a threshold is above all smaller ones.
         for first, size in zip(self.intervals, sizes, strict=True):
@@ -122,9 +122,9 @@ class TreeEnsemble:
     def parse(cls, text: str, *, features: int) -> Self:
         """Read the trees of a model that LightGBM wrote."""
         blocks = re.split(r"^Tree=\d+\n", text.partition("\nend of trees")[0], flags=re.MULTILINE)[1:]
-        return cls(list(map(Tree.read, blocks)), features)
+        return cls(list(map(_Tree.read, blocks)), features)
 
-    def leaves(self, values: Floats) -> NDArray[np.int64]:
+    def leaves(self, values: _Floats) -> NDArray[np.int64]:
         """Find the leaf of each tree that candidates fall into, of those of all: (candidates, trees)."""
         kept = np.full((len(values), len(self.first_leaves)), self.every_leaf)
         # Rows are taken into one array, feature by feature: fresh memory for each takes as long as the rest.
@@ -135,20 +135,20 @@ class TreeEnsemble:
                 np.bitwise_and(kept, left, out=kept)
         # The lowest bit that is set is a power of two, whose exponent a float holds.
         lowest = kept & (~kept + kept.dtype.type(1))
-        exponents = (lowest.astype(np.float32).view(np.int32) >> EXPONENT) - BIAS
+        exponents = (lowest.astype(np.float32).view(np.int32) >> _EXPONENT) - _BIAS
         leaves: NDArray[np.int64] = exponents + self.first_leaves
         return leaves
 
-    def predict(self, values: Floats) -> Floats:
+    def predict(self, values: _Floats) -> _Floats:
         """Add up the leaves that candidates fall into, less what all have in common: (candidates,)."""
         gains = self.gains.reshape(-1)
-        blocks = [values[first : first + CANDIDATES_AT_ONCE] for first in range(0, len(values), CANDIDATES_AT_ONCE)]
+        blocks = [values[first : first + _CANDIDATES_AT_ONCE] for first in range(0, len(values), _CANDIDATES_AT_ONCE)]
         return np.concatenate([np.empty(0), *(gains.take(self.leaves(block)).sum(axis=1) for block in blocks)])
 
-    def contributions(self, values: Floats) -> Floats:
+    def contributions(self, values: _Floats) -> _Floats:
         """Return what each feature adds, by the splits on the way to the leaves: (candidates, features)."""
         added = self.added.reshape(-1, self.features)
-        blocks = [values[first : first + CANDIDATES_AT_ONCE] for first in range(0, len(values), CANDIDATES_AT_ONCE)]
+        blocks = [values[first : first + _CANDIDATES_AT_ONCE] for first in range(0, len(values), _CANDIDATES_AT_ONCE)]
         # One by one, into the same tenth of a megabyte.
         contributed, taken = np.empty((len(values), self.features)), np.empty((len(self.first_leaves), self.features))
         for sums, own in zip(contributed, (own for block in blocks for own in self.leaves(block)), strict=True):

@@ -24,26 +24,26 @@ from kbtools.serve.responses import error_response
 
 logger = logging.getLogger(__name__)
 
-UNPRINTABLE = re.compile(rb"[^!#-\[\]-~]")
+_UNPRINTABLE = re.compile(rb"[^!#-\[\]-~]")
 """Bytes that an address never holds unless somebody means to forge a log: spaces, quotes, backslashes, controls."""
 
-HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^:\[\]]*))(?::[0-9]*)?")
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^:\[\]]*))(?::[0-9]*)?")
 """A host, in brackets if it is an address of IPv6, with perhaps a port."""
 
-GONE = 499
+_GONE = 499
 """The status that logs know for a client that went away."""
 
-REGISTRY = CollectorRegistry()
-REQUESTS = Counter("kbtools_requests", "Requests, by endpoint and status.", ("endpoint", "status"), registry=REGISTRY)
-SECONDS = Histogram(
+_REGISTRY = CollectorRegistry()
+_REQUESTS = Counter("kbtools_requests", "Requests, by endpoint and status.", ("endpoint", "status"), registry=_REGISTRY)
+_SECONDS = Histogram(
     "kbtools_request_seconds",
     "Seconds from the first byte of a request to the last of its answer.",
     ("endpoint",),
-    registry=REGISTRY,
+    registry=_REGISTRY,
     buckets=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5, 30),
 )
 
-HEADERS = {
+_HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -53,7 +53,7 @@ HEADERS = {
 
 async def metrics(request: Request) -> Response:
     """Return the counts of this server for Prometheus, of all its worker processes together."""
-    registry = REGISTRY
+    registry = _REGISTRY
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
@@ -86,14 +86,14 @@ class Access:
             await self.app(scope, receive, send)
             return
         begun = time.perf_counter()
-        status, sent = GONE, 0
+        status, sent = _GONE, 0
 
         async def observed(message: Message) -> None:
             nonlocal status, sent
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
             sent += len(message.get("body", b""))
             await send(message)
@@ -101,13 +101,13 @@ class Access:
         try:
             await self.app(scope, receive, observed)
         except ClientDisconnect:
-            status = GONE
+            status = _GONE
         finally:
             seconds = time.perf_counter() - begun
             endpoint = getattr(scope.get("endpoint"), "__name__", "none")
-            REQUESTS.labels(endpoint, str(status)).inc()
-            SECONDS.labels(endpoint).observe(seconds)
-            logger.info("%s %d %dB %.1fms", address(scope), status, sent, 1000 * seconds)
+            _REQUESTS.labels(endpoint, str(status)).inc()
+            _SECONDS.labels(endpoint).observe(seconds)
+            logger.info("%s %d %dB %.1fms", _address(scope), status, sent, 1000 * seconds)
 
 
 class Faults:
@@ -133,33 +133,33 @@ class Faults:
             raise
         except Exception as error:
             if begun:  # a cut connection tells that the answer does not end
-                logger.error("%s ended early: %s", address(scope), ascii(error))
+                logger.error("%s ended early: %s", _address(scope), ascii(error))
                 raise
             await error_response(Request(scope), error)(scope, receive, send)
 
 
-def address(scope: Scope) -> str:
+def _address(scope: Scope) -> str:
     """Write when, who and what was asked, each without a blank, so that no request can forge a line of the log."""
     client = (scope.get("client") or ("-",))[0]
     target = scope.get("raw_path") or scope["path"].encode()
     if scope["query_string"]:
         target += b"?" + scope["query_string"]
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return f"{now} {printable(client.encode())} {scope['method']} {printable(target)}"
+    return f"{now} {_printable(client.encode())} {scope['method']} {_printable(target)}"
 
 
-def printable(raw: bytes) -> str:
-    return UNPRINTABLE.sub(lambda match: b"\\x%02x" % match.group()[0], raw).decode("ascii")
+def _printable(raw: bytes) -> str:
+    return _UNPRINTABLE.sub(lambda match: b"\\x%02x" % match.group()[0], raw).decode("ascii")
 
 
 def hosts_answered(address: str, allowed: Sequence[str]) -> tuple[str, ...]:
     """List the names to answer to beside loopback ones, none for any: on a loopback address, those allowed."""
-    if "*" in allowed or (not allowed and not is_loopback(address)):
+    if "*" in allowed or (not allowed and not _is_loopback(address)):
         return ()
     return ("localhost", address, *(name.lower() for name in allowed))
 
 
-def is_loopback(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     """Return whether a name leads to this machine alone."""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -167,10 +167,10 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def host_of(headers: Headers) -> str:
+def _host_of(headers: Headers) -> str:
     """Return the name that a request was sent to, without its port; all of it where it is none."""
     host = headers.get("host", "").lower()
-    parts = HOST.fullmatch(host)
+    parts = _HOST.fullmatch(host)
     return (parts[1] or parts[2]) if parts else host
 
 
@@ -187,9 +187,9 @@ class HostGuard:
 
     def check(self, headers: Headers) -> None:
         """Raise RequestForbidden for what is turned away; every browser names the host, so that one without is none."""
-        host = host_of(headers)
-        if host and self.hosts and host not in self.hosts and not is_loopback(host):
+        host = _host_of(headers)
+        if host and self.hosts and host not in self.hosts and not _is_loopback(host):
             raise RequestForbidden(f"no server here is named {host!r}; --allowed-host makes it one", name=host)
         crossing = headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-dest") == "script"
-        if crossing and is_loopback(host) and not self.any_site:
+        if crossing and _is_loopback(host) and not self.any_site:
             raise RequestForbidden("a page of another site gets no script from here; --cors '*' lets it read all")

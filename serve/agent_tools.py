@@ -17,24 +17,24 @@ from kbtools.errors import KBToolsError
 from kbtools.serve.workers import LINKED
 from kbtools.version import __version__
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-LIMIT, MOST = 5, 50
+_LIMIT, _MOST = 5, 50
 """Rows of an answer unless the agent asks for more, and at most."""
 
-SHORT = 160
+_SHORT = 160
 """Characters of a text; five rows of them stay below a kilobyte."""
 
-READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+_READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
-INSTRUCTIONS = (
+_INSTRUCTIONS = (
     "A knowledge base of entities and facts. Use `lookup` to find the id of a name, `facts` to read what is known of "
     "an id, `query` for a question about one fact of one entity, and `link` to find the entities that a text mentions. "
     "Names are not unique: compare descriptions and types before you choose an id."
 )
 
 
-class Match(BaseModel):
+class _Match(BaseModel):
     """An entity that has a name, or one like it."""
 
     id: str
@@ -44,14 +44,14 @@ class Match(BaseModel):
     description: str | None = None
 
 
-class Matches(BaseModel):
+class _Matches(BaseModel):
     """The entities of a look-up, best first."""
 
-    matches: list[Match]
+    matches: list[_Match]
     note: str
 
 
-class EntityCard(BaseModel):
+class _EntityCard(BaseModel):
     """An entity, with the number of facts about it."""
 
     id: str
@@ -63,7 +63,7 @@ class EntityCard(BaseModel):
     description: str | None = None
 
 
-class FactRow(BaseModel):
+class _FactRow(BaseModel):
     """A fact: the relation, and the value with its id."""
 
     relation: str
@@ -71,15 +71,15 @@ class FactRow(BaseModel):
     id: str
 
 
-class FactPage(BaseModel):
+class _FactPage(BaseModel):
     """Some facts about an entity."""
 
-    facts: list[FactRow]
+    facts: list[_FactRow]
     total: int
     note: str
 
 
-class MentionRow(BaseModel):
+class _MentionRow(BaseModel):
     """Words of a text and the entity that they most likely mean."""
 
     text: str
@@ -90,14 +90,14 @@ class MentionRow(BaseModel):
     score: float
 
 
-class Mentions(BaseModel):
+class _Mentions(BaseModel):
     """The mentions of a text, in order."""
 
-    mentions: list[MentionRow]
+    mentions: list[_MentionRow]
     note: str
 
 
-class Reading(BaseModel):
+class _Reading(BaseModel):
     """The subject and relation that a question was read as."""
 
     subject: str
@@ -105,75 +105,75 @@ class Reading(BaseModel):
     relation: str
 
 
-class Reply(BaseModel):
+class _Reply(BaseModel):
     """The answers to a question; none unless it has one likely reading."""
 
     sure: bool
     answers: list[str]
-    reading: Reading | None
+    reading: _Reading | None
     note: str
 
 
-class Ask(Protocol):
+class _Ask(Protocol):
     """A way to run a function over the knowledge base."""
 
-    def __call__(self, job: Callable[[Answerer], T], /, *, characters: float) -> Awaitable[T]: ...
+    def __call__(self, job: Callable[[Answerer], _T], /, *, characters: float) -> Awaitable[_T]: ...
 
 
-def make_server(ask: Ask, *, name: str) -> MCPServer[Any]:
+def make_server(ask: _Ask, *, name: str) -> MCPServer[Any]:
     """Make a server with the tools `lookup`, `show`, `facts`, `link` and `query`."""
     server: MCPServer[Any] = MCPServer(
-        f"kbtools: {name}", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING"
+        f"kbtools: {name}", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING"
     )
 
-    async def run(job: Callable[[Answerer], T], *, characters: float = 0) -> T:
+    async def run(job: Callable[[Answerer], _T], *, characters: float = 0) -> _T:
         try:
             return await ask(job, characters=characters)
         except KBToolsError as error:
             raise ToolError(str(error)) from error
 
-    @server.tool(annotations=READ_ONLY, structured_output=True)
-    async def lookup(name: str, type: str | None = None, limit: int = LIMIT) -> Matches:
+    @server.tool(annotations=_READ_ONLY, structured_output=True)
+    async def lookup(name: str, type: str | None = None, limit: int = _LIMIT) -> _Matches:
         """Find the entities that have a name, or one like it: misspellings are found too. Use this first, to get ids.
 
         `type` keeps entities of one type, by its id. The score is 0 to 100, higher is closer.
         """
-        result = await run(lambda kb: kb.lookup(name, type=type, limit=bounded(limit)))
-        matches = [match_of(match) for match in result.matches]
-        return Matches(matches=matches, note=describe_matches(name, matches))
+        result = await run(lambda kb: kb.lookup(name, type=type, limit=_bounded(limit)))
+        matches = [_match_of(match) for match in result.matches]
+        return _Matches(matches=matches, note=_describe_matches(name, matches))
 
-    @server.tool(annotations=READ_ONLY, structured_output=True)
-    async def show(id: str) -> EntityCard:
+    @server.tool(annotations=_READ_ONLY, structured_output=True)
+    async def show(id: str) -> _EntityCard:
         """Return the names, types and description of an entity by its id, and how many facts there are about it."""
         entity = await run(lambda kb: kb.entity(id))
-        return EntityCard(
+        return _EntityCard(
             id=entity.id,
-            name=shorten(entity.name or entity.id),
-            aliases=[shorten(alias) for alias in entity.aliases[:LIMIT]],
-            types=[type.name or type.id for type in entity.types[:LIMIT]],
+            name=_shorten(entity.name or entity.id),
+            aliases=[_shorten(alias) for alias in entity.aliases[:_LIMIT]],
+            types=[type.name or type.id for type in entity.types[:_LIMIT]],
             facts=entity.facts_out,
             facts_as_object=entity.facts_in,
-            description=entity.description and shorten(entity.description),
+            description=entity.description and _shorten(entity.description),
         )
 
-    @server.tool(annotations=READ_ONLY, structured_output=True)
-    async def facts(id: str, reverse: bool = False, limit: int = 2 * LIMIT, offset: int = 0) -> FactPage:
+    @server.tool(annotations=_READ_ONLY, structured_output=True)
+    async def facts(id: str, reverse: bool = False, limit: int = 2 * _LIMIT, offset: int = 0) -> _FactPage:
         """List facts about an entity by its id: relation and value. With `reverse`, facts that have it as their value.
 
         `total` counts all facts; ask again with a higher `offset` for the next ones.
         """
-        page = await run(lambda kb: kb.facts(id, reverse=reverse, limit=bounded(limit), offset=offset))
+        page = await run(lambda kb: kb.facts(id, reverse=reverse, limit=_bounded(limit), offset=offset))
         ends = [fact.subject if reverse else fact.object for fact in page.facts]
         rows = [
-            FactRow(relation=fact.relation.name or fact.relation.id, value=shorten(end.name or end.id), id=end.id)
+            _FactRow(relation=fact.relation.name or fact.relation.id, value=_shorten(end.name or end.id), id=end.id)
             for fact, end in zip(page.facts, ends, strict=True)
         ]
         last = page.offset + len(rows)
         rest = "" if last >= page.total else f"; offset={last} gives the next"
-        return FactPage(facts=rows, total=page.total, note=f"{len(rows)} of {page.total} facts{rest}")
+        return _FactPage(facts=rows, total=page.total, note=f"{len(rows)} of {page.total} facts{rest}")
 
-    @server.tool(annotations=READ_ONLY, structured_output=True)
-    async def link(text: str, limit: int = 2 * LIMIT) -> Mentions:
+    @server.tool(annotations=_READ_ONLY, structured_output=True)
+    async def link(text: str, limit: int = 2 * _LIMIT) -> _Mentions:
         """Find the entities that a text mentions, each with its place in the text and its most likely id.
 
         The score is 0 to 1: how likely the words mean that entity.
@@ -181,74 +181,74 @@ def make_server(ask: Ask, *, name: str) -> MCPServer[Any]:
         linked = await run(lambda kb: kb.link(text, limit=1), characters=len(text) / LINKED)
         found = [mention for mention in linked.mentions if mention.candidates]
         rows = [
-            MentionRow(
-                text=shorten(mention.text),
+            _MentionRow(
+                text=_shorten(mention.text),
                 start=mention.start,
                 end=mention.end,
                 id=mention.candidates[0].id,
-                name=shorten(mention.candidates[0].name or mention.candidates[0].id),
+                name=_shorten(mention.candidates[0].name or mention.candidates[0].id),
                 score=round(mention.score, 2),
             )
-            for mention in found[: bounded(limit)]
+            for mention in found[: _bounded(limit)]
         ]
-        return Mentions(mentions=rows, note=f"{len(rows)} of {len(found)} mentions")
+        return _Mentions(mentions=rows, note=f"{len(rows)} of {len(found)} mentions")
 
-    @server.tool(annotations=READ_ONLY, structured_output=True)
-    async def query(question: str) -> Reply:
+    @server.tool(annotations=_READ_ONLY, structured_output=True)
+    async def query(question: str) -> _Reply:
         """Answer a question about one fact of one entity, such as "who wrote The Hobbit"; not for several facts.
 
         When `sure` is false there is no single answer: `note` says why and lists the likely readings.
         """
-        result = await run(lambda kb: kb.query(question, top=LIMIT, answers=LIMIT), characters=len(question))
-        return reply_to(result)
+        result = await run(lambda kb: kb.query(question, top=_LIMIT, answers=_LIMIT), characters=len(question))
+        return _reply_to(result)
 
     return server
 
 
-def bounded(limit: int) -> int:
-    return max(1, min(limit, MOST))
+def _bounded(limit: int) -> int:
+    return max(1, min(limit, _MOST))
 
 
-def shorten(text: str) -> str:
-    return text if len(text) <= SHORT else f"{text[: SHORT - 1]}…"
+def _shorten(text: str) -> str:
+    return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"
 
 
-def match_of(match: EntityMatch) -> Match:
-    return Match(
+def _match_of(match: EntityMatch) -> _Match:
+    return _Match(
         id=match.id,
-        name=shorten(match.name or match.id),
+        name=_shorten(match.name or match.id),
         types=[type.name or type.id for type in match.types[:3]],
         score=round(match.score, 1),
-        description=match.description and shorten(match.description),
+        description=match.description and _shorten(match.description),
     )
 
 
-def describe_matches(name: str, matches: list[Match]) -> str:
+def _describe_matches(name: str, matches: list[_Match]) -> str:
     if not matches:
-        return f"no entity has the name {shorten(name)!r} or one like it"
+        return f"no entity has the name {_shorten(name)!r} or one like it"
     best = [match for match in matches if match.score == matches[0].score]
     if len(best) > 1:
         return f"not sure: {len(best)} entities fit equally well; compare their types"
     return "best match first"
 
 
-def reply_to(result: Result) -> Reply:
+def _reply_to(result: Result) -> _Reply:
     """Return the answers of a result, or in words why there is no single one."""
     if not result.candidates:
-        return Reply(sure=False, answers=[], reading=None, note="no name in the question is one of the knowledge base")
+        return _Reply(sure=False, answers=[], reading=None, note="no name in the question is one of the knowledge base")
     first = result.candidates[0]
     if result.readings:
         more = result.readings_total - len(result.readings)
         readings = "; ".join(reading.text for reading in result.readings) + (f"; and {more:,} more" if more else "")
-        return Reply(sure=False, answers=[], reading=None, note=f"{verdict(result)} {readings}")
-    answers = [shorten(answer.name or answer.id) for answer in result.answers]
-    reading = Reading(
+        return _Reply(sure=False, answers=[], reading=None, note=f"{verdict(result)} {readings}")
+    answers = [_shorten(answer.name or answer.id) for answer in result.answers]
+    reading = _Reading(
         subject=first.subject_name or first.subject,
         subject_id=first.subject,
         relation=first.relation_name or first.relation,
     )
     note = f"{verdict(result)}; read as {reading_text(first)}; {len(answers)} of {result.answers_total} answers"
-    return Reply(sure=not result.doubtful, answers=answers, reading=reading, note=note)
+    return _Reply(sure=not result.doubtful, answers=answers, reading=reading, note=note)
 
 
 async def function_schemas(server: MCPServer[Any]) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ from kbtools.serve.responses import (
 )
 from kbtools.serve.workers import LINKED, LONG, Workers
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 AT_ONCE, AT_ONCE_CHARACTERS = 16, 2_000
 """Questions of a stream that are answered in one go, and their characters: few enough that others take their turn."""
@@ -49,7 +49,7 @@ class KBAPI:
             routes.append(Route(path, getattr(self, name), methods=[*endpoint.methods]))
         return routes
 
-    async def run(self, job: Callable[[Edition], T]) -> T:
+    async def run(self, job: Callable[[Edition], _T]) -> _T:
         return await self.workers.run_on(self.kb, job)
 
     async def record(self, ask: Callable[[Answerer], Result | Record], *, characters: float = 0) -> Response:
@@ -61,39 +61,39 @@ class KBAPI:
         return json_bytes_response(await self.workers.run_on(self.kb, written, characters=characters))
 
     async def query(self, request: Request) -> Response:
-        arguments = await parameters_of("query", request)
+        arguments = await _parameters_of("query", request)
         check_choice(arguments)
         if "questions" in arguments:
-            texts = one_of(arguments, "questions", "question")
+            texts = _one_of(arguments, "questions", "question")
             return await self.stream(texts, lambda answerer, batch: answerer.query_many(batch, **arguments))
-        text = one_of(arguments, "question", "questions")
+        text = _one_of(arguments, "question", "questions")
         return await self.record(lambda answerer: answerer.query(text, **arguments), characters=len(text))
 
     async def lookup(self, request: Request) -> Response:
-        arguments = await parameters_of("lookup", request)
+        arguments = await _parameters_of("lookup", request)
         if "names" in arguments:
-            names = one_of(arguments, "names", "name")
+            names = _one_of(arguments, "names", "name")
             return await self.stream(names, lambda answerer, batch: answerer.lookup_many(batch, **arguments))
-        name = one_of(arguments, "name", "names")
+        name = _one_of(arguments, "name", "names")
         return await self.record(lambda answerer: answerer.lookup(name, **arguments), characters=len(name))
 
     async def link(self, request: Request) -> Response:
-        arguments = await parameters_of("link", request)
+        arguments = await _parameters_of("link", request)
         text = arguments.pop("text")
         return await self.record(lambda answerer: answerer.link(text, **arguments), characters=len(text) / LINKED)
 
     async def entity(self, request: Request) -> Response:
         entity_id = request.path_params["id"]
-        arguments = await parameters_of("entity", request)
+        arguments = await _parameters_of("entity", request)
         return await self.record(lambda answerer: answerer.entity(entity_id, **arguments))
 
     async def facts(self, request: Request) -> Response:
-        arguments = await parameters_of("facts", request)
+        arguments = await _parameters_of("facts", request)
         entity_id = arguments.pop("id")
         return await self.record(lambda answerer: answerer.facts(entity_id, **arguments))
 
     async def similar(self, request: Request) -> Response:
-        arguments = await parameters_of("similar", request)
+        arguments = await _parameters_of("similar", request)
         spelling, limit, lang = arguments["id"], arguments.get("limit", 10), arguments.get("lang")
         return json_response(
             await self.run(
@@ -107,7 +107,7 @@ class KBAPI:
         # No page of another site sends this type without asking first.
         if not request.headers.get("content-type", "").startswith("application/json"):
             raise BadArgument("the body is sent as application/json", name="content-type")
-        arguments = await parameters_of("teach", request)
+        arguments = await _parameters_of("teach", request)
 
         def taught(edition: Edition) -> dict[str, Any]:
             pair = edition.answerer.teach(**arguments)
@@ -116,11 +116,11 @@ class KBAPI:
         return json_response(await self.workers.run_on(self.kb, taught, characters=LONG + 1))
 
     async def overview(self, request: Request) -> Response:
-        await parameters_of("overview", request)
+        await _parameters_of("overview", request)
         return json_response(await self.workers.run_on(self.kb, lambda edition: edition.overview, characters=LONG + 1))
 
     async def info(self, request: Request) -> Response:
-        await parameters_of("info", request)
+        await _parameters_of("info", request)
         record = await self.run(lambda edition: kb_info(self.kb.name, edition.answerer))
         return json_response(
             record
@@ -183,12 +183,12 @@ def together(texts: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-async def parameters_of(name: str, request: Request) -> dict[str, Any]:
+async def _parameters_of(name: str, request: Request) -> dict[str, Any]:
     """Read the parameters of an endpoint by its struct."""
     return await read_parameters(request, BY_NAME[name].methods["POST" if request.method == "POST" else "GET"])
 
 
-def one_of(arguments: dict[str, Any], name: str, other: str) -> Any:
+def _one_of(arguments: dict[str, Any], name: str, other: str) -> Any:
     """Take one of two parameters that exclude each other out of the arguments."""
     if name not in arguments:
         raise BadArgument(f"{name} is missing; give {name}, or {other} for many", name=name)

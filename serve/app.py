@@ -29,9 +29,9 @@ from kbtools.serve.responses import http_error_response, json_response
 from kbtools.serve.settings import ServeSettings, kb_names
 from kbtools.serve.workers import Workers
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-SWITCH_SECONDS = 0.0005
+_SWITCH_SECONDS = 0.0005
 """Seconds after which a thread that computes lets the others run, Python's own 0.005: beside two questions of 10,000
 characters, the median of short ones fell from 44 to 14 ms, and eight clients were answered as fast as before."""
 
@@ -41,8 +41,8 @@ def create_app(settings: ServeSettings, *, workers: Workers | None = None) -> St
     threads = workers or Workers()
     kbs = [open_live_kb(name, kb, settings) for name, kb in zip(kb_names(settings.kbs), settings.kbs, strict=True)]
 
-    agents = [agent_app(kb, threads) for kb in kbs] if find_spec("mcp") else []
-    routes_of = [kb_routes(kb, threads, teach=settings.teach, link=settings.link) for kb in kbs]
+    agents = [_agent_app(kb, threads) for kb in kbs] if find_spec("mcp") else []
+    routes_of = [_kb_routes(kb, threads, teach=settings.teach, link=settings.link) for kb in kbs]
     for routes, agent in zip(routes_of, agents, strict=False):
         routes += agent.routes
 
@@ -56,8 +56,8 @@ def create_app(settings: ServeSettings, *, workers: Workers | None = None) -> St
 
     app = Starlette(
         routes=[
-            Route("/health", health),
-            Route("/ready", ready_check(kbs)),
+            Route("/health", _health),
+            Route("/ready", _ready_check(kbs)),
             Route("/metrics", metrics),
             *[Mount(f"/{kb.name}", routes=routes) for kb, routes in zip(kbs, routes_of, strict=True)],
             *routes_of[0],
@@ -69,7 +69,7 @@ def create_app(settings: ServeSettings, *, workers: Workers | None = None) -> St
             Middleware(Faults),
             Middleware(HostGuard, hosts=settings.hosts, any_site="*" in settings.cors),
         ],
-        exception_handlers={HTTPException: http_error},
+        exception_handlers={HTTPException: _http_error},
         lifespan=lifespan,
     )
     app.state.kb_names = [kb.name for kb in kbs]
@@ -84,29 +84,29 @@ def app_from_environment() -> Starlette:
 
 def prepare_process() -> None:
     """Write requests and what the server has to say to standard error, a line each; let threads take turns often."""
-    sys.setswitchinterval(SWITCH_SECONDS)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     logging.basicConfig(format="%(message)s")
     logging.getLogger("kbtools.serve").setLevel(logging.INFO)
 
 
-def kb_routes(kb: LiveKB, workers: Workers, *, teach: bool, link: str) -> list[BaseRoute]:
+def _kb_routes(kb: LiveKB, workers: Workers, *, teach: bool, link: str) -> list[BaseRoute]:
     """Return the routes of one knowledge base."""
     api = KBAPI(kb, workers, teach=teach, link=link)
     return [
-        Route("/", page),
-        Route("/openapi.json", openapi),
+        Route("/", _page),
+        Route("/openapi.json", _openapi),
         *ReconciliationService(kb, workers).routes(),
         *api.routes(),
     ]
 
 
-def agent_app(kb: LiveKB, workers: Workers) -> Starlette:
+def _agent_app(kb: LiveKB, workers: Workers) -> Starlette:
     """Return the application that offers a knowledge base to agents, by the Model Context Protocol under /mcp."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     from kbtools.serve.agent_tools import make_server
 
-    async def ask(job: Callable[[Answerer], T], /, *, characters: float) -> T:
+    async def ask(job: Callable[[Answerer], _T], /, *, characters: float) -> _T:
         return await workers.run_on(kb, lambda edition: job(edition.answerer), characters=characters)
 
     server = make_server(ask, name=kb.name)
@@ -115,12 +115,12 @@ def agent_app(kb: LiveKB, workers: Workers) -> Starlette:
     return server.streamable_http_app(json_response=True, stateless_http=True, transport_security=unguarded)
 
 
-async def health(request: Request) -> Response:
+async def _health(request: Request) -> Response:
     """Answer that the process runs."""
     return json_response({"status": "up"})
 
 
-def ready_check(kbs: list[LiveKB]) -> Callable[[Request], Any]:
+def _ready_check(kbs: list[LiveKB]) -> Callable[[Request], Any]:
     """Make the endpoint that says which builds answer."""
 
     async def ready(request: Request) -> Response:
@@ -130,34 +130,34 @@ def ready_check(kbs: list[LiveKB]) -> Callable[[Request], Any]:
     return ready
 
 
-async def openapi(request: Request) -> Response:
+async def _openapi(request: Request) -> Response:
     """Describe the API."""
     return json_response(describe(request.scope.get("root_path", "")))
 
 
-async def http_error(request: Request, error: Exception) -> Response:
+async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return http_error_response(error.status_code, error.detail, dict(error.headers or {}))
 
 
-PAGE = files("kbtools.serve").joinpath("page.html").read_bytes()
+_PAGE = files("kbtools.serve").joinpath("page.html").read_bytes()
 
 
-def inline_hash(element: str) -> str:
+def _inline_hash(element: str) -> str:
     """Return the source of Content-Security-Policy for the one script, or style sheet, of the page."""
-    (text,) = re.findall(rb"<%s>(.*?)</%s>" % (element.encode(), element.encode()), PAGE, flags=re.DOTALL)
+    (text,) = re.findall(rb"<%s>(.*?)</%s>" % (element.encode(), element.encode()), _PAGE, flags=re.DOTALL)
     return f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'"
 
 
-HEADERS = {
+_HEADERS = {
     "content-security-policy": (
-        f"default-src 'none'; script-src {inline_hash('script')}; style-src {inline_hash('style')}; "
+        f"default-src 'none'; script-src {_inline_hash('script')}; style-src {_inline_hash('style')}; "
         "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
     "cache-control": "no-cache",
 }
 
 
-async def page(request: Request) -> Response:
+async def _page(request: Request) -> Response:
     """Return the page; what it shows, it asks of the API beside it."""
-    return Response(PAGE, media_type="text/html; charset=utf-8", headers=HEADERS)
+    return Response(_PAGE, media_type="text/html; charset=utf-8", headers=_HEADERS)

@@ -12,67 +12,69 @@ from kbtools.answering.teaching import MOST_LETTERS
 from kbtools.serve.parameters import BODY_BYTES, TEXT_CHARACTERS, parameter_schemas
 from kbtools.version import __version__
 
-QUESTIONS = 10_000
+_QUESTIONS = 10_000
 """Questions, or names, of one request."""
 
 
-def text(help: str, most: int = TEXT_CHARACTERS) -> Any:
+def _text(help: str, most: int = TEXT_CHARACTERS) -> Any:
     return Annotated[str, Meta(pattern=r"\S", max_length=most, description=help)]
 
 
-def texts(help: str) -> Any:
+def _texts(help: str) -> Any:
     return Annotated[
         list[Annotated[str, Meta(pattern=r"\S", max_length=TEXT_CHARACTERS)]],
-        Meta(max_length=QUESTIONS, description=help),
+        Meta(max_length=_QUESTIONS, description=help),
     ]
 
 
-def count(help: str, least: int = 0, most: int = 1_000) -> Any:
+def _count(help: str, least: int = 0, most: int = 1_000) -> Any:
     return Annotated[int, Meta(ge=least, le=most, description=help)]
 
 
-def share(help: str) -> Any:
+def _share(help: str) -> Any:
     return Annotated[float, Meta(ge=0, le=1, description=help)]
 
 
-def flag(help: str) -> Any:
+def _flag(help: str) -> Any:
     return Annotated[bool, Meta(description=help)]
 
 
-def struct(name: str, required: dict[str, Any], /, **optional: Any) -> type[Struct]:
+def _struct(name: str, required: dict[str, Any], /, **optional: Any) -> type[Struct]:
     """Make the struct of the parameters of an endpoint; those that are not given stay UNSET."""
     parts: list[Any] = [*required.items(), *((part, kind | UnsetType, UNSET) for part, kind in optional.items())]
     return defstruct(name, parts, kw_only=True)
 
 
-LANG = {"lang": text("Languages of names, the preferred first, such as de,en.", 200)}
-LIMIT = {"limit": count("How many to return.", 1)} | LANG
-SYSTEM = {
-    "pruning": text("The pruner.", 100),
-    "scorer": text("The relation scorer; commas average several, a slash divides those asked first and in doubt.", 300),
-    "subject": text("The subject scorer; popularity takes one away.", 100),
-    "ranker": text("What ranks: weighted-sum, or a ranker that was fitted for these.", 100),
-    "type": text("The id of a type that the subjects have."),
-    **LANG,
-    "inverse": flag("Read facts backwards too, or never; where nothing else is likely if not given."),
-    "top": count(f"Candidates to return, {TOP} if not given; 0 returns all.", most=100_000),
-    "answers": count(f"Answers to return, {ANSWERS} if not given; 0 returns all.", most=1_000_000),
-    "abstain": share("Withhold answers whose confidence is below this."),
+_LANG = {"lang": _text("Languages of names, the preferred first, such as de,en.", 200)}
+_LIMIT = {"limit": _count("How many to return.", 1)} | _LANG
+_SYSTEM = {
+    "pruning": _text("The pruner.", 100),
+    "scorer": _text(
+        "The relation scorer; commas average several, a slash divides those asked first and in doubt.", 300
+    ),
+    "subject": _text("The subject scorer; popularity takes one away.", 100),
+    "ranker": _text("What ranks: weighted-sum, or a ranker that was fitted for these.", 100),
+    "type": _text("The id of a type that the subjects have."),
+    **_LANG,
+    "inverse": _flag("Read facts backwards too, or never; where nothing else is likely if not given."),
+    "top": _count(f"Candidates to return, {TOP} if not given; 0 returns all.", most=100_000),
+    "answers": _count(f"Answers to return, {ANSWERS} if not given; 0 returns all.", most=1_000_000),
+    "abstain": _share("Withhold answers whose confidence is below this."),
 }
-QUESTION, NAME = {"question": text("The question.")}, {"name": text("The name.")}
-OF_TYPE = {"type": text("The id of a type that the entities have.")} | LIMIT
-ID = {"id": text("The id of an entity, in any spelling of it.")}
-LINK = struct(
+_QUESTION, _NAME = {"question": _text("The question.")}, {"name": _text("The name.")}
+_OF_TYPE = {"type": _text("The id of a type that the entities have.")} | _LIMIT
+_ID = {"id": _text("The id of an entity, in any spelling of it.")}
+_LINK = _struct(
     "Link",
-    {"text": text("Running text.", BODY_BYTES)},
-    threshold=share("How likely a mention must mean its first candidate."),
-    context=flag("Choose between bearers of a name by the text around it."),
-    **LIMIT | {"limit": count("Candidates of each mention.", 1, 100)},
+    {"text": _text("Running text.", BODY_BYTES)},
+    threshold=_share("How likely a mention must mean its first candidate."),
+    context=_flag("Choose between bearers of a name by the text around it."),
+    **_LIMIT | {"limit": _count("Candidates of each mention.", 1, 100)},
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class _Endpoint:
     """A path of the API: what it does, the record that it returns, and the parameters that it takes by each method.
 
     A POST that has the parameter `many` returns a record for each of a list, as JSON Lines.
@@ -92,49 +94,49 @@ class Endpoint:
 
 
 ENDPOINTS = (
-    Endpoint(
+    _Endpoint(
         "query", "/api/query", "Answer a question, or many.", "Result",
-        struct("Question", QUESTION, **SYSTEM),
-        struct("Questions", {}, **QUESTION, questions=texts("Many questions, answered in order."), **SYSTEM),
+        _struct("Question", _QUESTION, **_SYSTEM),
+        _struct("Questions", {}, **_QUESTION, questions=_texts("Many questions, answered in order."), **_SYSTEM),
         many="questions",
     ),
-    Endpoint(
+    _Endpoint(
         "lookup", "/api/lookup", "Find the entities that have a name, or one that resembles it.", "LookupResult",
-        struct("Lookup", NAME, **OF_TYPE),
-        struct("Lookups", {}, **NAME, names=texts("Many names, looked up in order."), **OF_TYPE),
+        _struct("Lookup", _NAME, **_OF_TYPE),
+        _struct("Lookups", {}, **_NAME, names=_texts("Many names, looked up in order."), **_OF_TYPE),
         many="names",
     ),
-    Endpoint("link", "/api/link", "Link the entities that a text mentions.", "LinkedText", LINK, LINK),
-    Endpoint(
+    _Endpoint("link", "/api/link", "Link the entities that a text mentions.", "LinkedText", _LINK, _LINK),
+    _Endpoint(
         "entity", "/api/entity/{id}", "Show an entity: names, types, counts of facts.", "Entity",
-        struct("EntityById", {}, **LANG),
+        _struct("EntityById", {}, **_LANG),
     ),
-    Endpoint(
+    _Endpoint(
         "facts", "/api/facts", "List facts of an entity.", "Facts",
-        struct(
-            "FactsById", ID, reverse=flag("List the facts that the entity is the object of."),
-            offset=count("How many to skip.", most=1 << 31), **LIMIT,
+        _struct(
+            "FactsById", _ID, reverse=_flag("List the facts that the entity is the object of."),
+            offset=_count("How many to skip.", most=1 << 31), **_LIMIT,
         ),
     ),
-    Endpoint(
+    _Endpoint(
         "similar", "/api/similar", "List the entities whose vectors are nearest to that of another.", "Neighbours",
-        struct("Similar", {"id": text("An id or a name.")}, **LIMIT),
+        _struct("Similar", {"id": _text("An id or a name.")}, **_LIMIT),
     ),
-    Endpoint(
+    _Endpoint(
         "teach", "/api/teach", "Teach what a question means, where the server was started with --teach.", "TaughtPair",
         None,
-        struct(
-            "Lesson", {"question": text("The question.", MOST_LETTERS)}, subject=text("An id or a name."),
-            relation=text("An id or a label."), answer=text("An answer, if subject and relation are left out."),
+        _struct(
+            "Lesson", {"question": _text("The question.", MOST_LETTERS)}, subject=_text("An id or a name."),
+            relation=_text("An id or a label."), answer=_text("An answer, if subject and relation are left out."),
         ),
     ),
-    Endpoint(
+    _Endpoint(
         "overview", "/api/overview", "Show frequent types, languages, and questions that it can answer.", "Overview",
-        struct("NoParameters", {}),
+        _struct("NoParameters", {}),
     ),
-    Endpoint(
+    _Endpoint(
         "info", "/api/info", "Show what the knowledge base holds and what can be asked of it.", "Info",
-        struct("Nothing", {}),
+        _struct("Nothing", {}),
     ),
 )  # fmt: skip
 BY_NAME = {endpoint.name: endpoint for endpoint in ENDPOINTS}
@@ -204,7 +206,7 @@ class Error(Struct):
     error: Fault
 
 
-RECORDS = (
+_RECORDS = (
     results.Result, records.LookupResult, records.LinkedText, records.Entity, records.Facts, Neighbours, TaughtPair,
     Overview, Info, Error,
 )  # fmt: skip
@@ -212,7 +214,7 @@ RECORDS = (
 
 def describe(server: str) -> dict[str, Any]:
     """Describe the API by OpenAPI; `server` is the path that it stands under."""
-    _, schemas = schema_components(RECORDS, ref_template="#/components/schemas/{name}")
+    _, schemas = schema_components(_RECORDS, ref_template="#/components/schemas/{name}")
     schemas["Result"]["properties"]["json_version"] = {"type": "integer"}
     for described in schemas.values():  # a record is written without these unless they are asked for
         described["required"] = [name for name in described.get("required", ()) if name not in results.UNLESS_ASKED]
@@ -225,14 +227,14 @@ def describe(server: str) -> dict[str, Any]:
         },
         "servers": [{"url": server or "/"}],
         "paths": {
-            endpoint.path: {method.lower(): operation(endpoint, method) for method in endpoint.methods}
+            endpoint.path: {method.lower(): _operation(endpoint, method) for method in endpoint.methods}
             for endpoint in ENDPOINTS
         },
         "components": {"schemas": schemas},
     }
 
 
-def operation(endpoint: Endpoint, method: str) -> dict[str, Any]:
+def _operation(endpoint: _Endpoint, method: str) -> dict[str, Any]:
     """Describe an endpoint by one method."""
     schemas, required = parameter_schemas(endpoint.methods[method])
     record = {"schema": {"$ref": f"#/components/schemas/{endpoint.record}"}}

@@ -13,9 +13,9 @@ from kbtools.serve.live_kb import Edition
 from kbtools.serve.reconciliation_queries import ExtensionQuery
 from kbtools.serve.suggestions import property_record
 
-NOBODY = np.empty(0, dtype=np.uint32)
+_NOBODY = np.empty(0, dtype=np.uint32)
 
-VALUES = 1_000
+_VALUES = 1_000
 """Values of one cell where the client sets no limit."""
 
 ALL_VALUES = 100_000
@@ -60,7 +60,7 @@ def extend(edition: Edition, query: ExtensionQuery) -> dict[str, Any]:
     }
     objects = dict(zip(pairs, kb.objects_of(list(pairs.values())), strict=True))
     columns = {column.relation: column for column in query.properties}
-    shown = {(entity_id, name): found[: columns[name].count or VALUES] for (entity_id, name), found in objects.items()}
+    shown = {(entity_id, name): found[: columns[name].count or _VALUES] for (entity_id, name), found in objects.items()}
     total = sum(map(len, shown.values()))
     if total > ALL_VALUES:
         raise RequestTooLarge(
@@ -68,7 +68,7 @@ def extend(edition: Edition, query: ExtensionQuery) -> dict[str, Any]:
         )
     cells = {
         entity_id: {
-            name: values(kb, shown.get((entity_id, name), NOBODY), column.settings.content)
+            name: values(kb, shown.get((entity_id, name), _NOBODY), column.settings.content)
             for name, column in columns.items()
         }
         for entity_id in dict.fromkeys(query.ids)
@@ -79,10 +79,12 @@ def extend(edition: Edition, query: ExtensionQuery) -> dict[str, Any]:
 def values(kb: KnowledgeBase, objects: EntityRows, content: str) -> list[dict[str, str]]:
     """Return the values of a cell, by row of the object."""
     check_time()
-    return [value(object_id, name, content) for object_id, name in zip(kb.ids(objects), kb.names(objects), strict=True)]
+    return [
+        _value(object_id, name, content) for object_id, name in zip(kb.ids(objects), kb.names(objects), strict=True)
+    ]
 
 
-def value(object_id: str, name: str | None, content: str) -> dict[str, str]:
+def _value(object_id: str, name: str | None, content: str) -> dict[str, str]:
     if is_literal(object_id):
         return {"str": literal_text(object_id)}
     return {"str": object_id} if content == "id" else {"id": object_id, "name": name or object_id}

@@ -47,16 +47,16 @@ def kb_info(name: str, answerer: Answerer) -> dict[str, Any]:
             for source in manifest.sources
         ],
         "languages": sorted(set(manifest.languages) - {UND}),
-        "vectors": vectors_record(answerer),
+        "vectors": _vectors_record(answerer),
         "incoming": has_incoming(answerer.kb),
         "taught": len(answerer.teaching.newest()),
         **choices(answerer),
-        "defaults": defaults(answerer),
+        "defaults": _defaults(answerer),
         "parts": PARTS,
     }
 
 
-def defaults(answerer: Answerer) -> dict[str, str | None]:
+def _defaults(answerer: Answerer) -> dict[str, str | None]:
     """Return the parts of the system of a question that names none."""
     system, parts = answerer.system(), answerer.parts
     return {
@@ -69,7 +69,7 @@ def defaults(answerer: Answerer) -> dict[str, str | None]:
     }
 
 
-def vectors_record(answerer: Answerer) -> dict[str, Any] | None:
+def _vectors_record(answerer: Answerer) -> dict[str, Any] | None:
     """Describe the vectors of the entities; nothing where there are none, or none that can be read here."""
     try:
         vectors = answerer.kb.vectors()
@@ -78,7 +78,7 @@ def vectors_record(answerer: Answerer) -> dict[str, Any] | None:
     return {"count": len(vectors), "dim": vectors.dim, "subject": vectors.origin.subject}
 
 
-AVERAGED = 4
+_AVERAGED = 4
 """Scorers that a request may average: each combination stays in memory."""
 
 
@@ -88,8 +88,8 @@ def check_choice(arguments: dict[str, Any]) -> None:
         if ":" in arguments.get(name, ""):
             raise BadArgument(f"{name} is the name of a plugin here; module:Class is for the command line", name=name)
     scorers = [scorer.strip() for scorer in arguments.get("scorer", "").split(",")]
-    if len(scorers) > AVERAGED or len(set(scorers)) < len(scorers):
-        raise BadArgument(f"scorer is at most {AVERAGED} names, each once, with commas between", name="scorer")
+    if len(scorers) > _AVERAGED or len(set(scorers)) < len(scorers):
+        raise BadArgument(f"scorer is at most {_AVERAGED} names, each once, with commas between", name="scorer")
 
 
 def choices(answerer: Answerer) -> dict[str, list[str]]:
@@ -107,10 +107,10 @@ def choices(answerer: Answerer) -> dict[str, list[str]]:
             return False
         if guide == "tagger":
             return trained(TAGGER, answerer.tagger)
-        return guide is None or (models is not None and has_vectors(answerer))
+        return guide is None or (models is not None and _has_vectors(answerer))
 
     def answers(offer: Offer, part: str) -> bool:
-        return not offer.needs or trained(part, offer.name) or (part == RELATION and needs_no_training(offer.name))
+        return not offer.needs or trained(part, offer.name) or (part == RELATION and _needs_no_training(offer.name))
 
     def scorers(kind: str, part: str) -> list[str]:
         return [offer.name for offer in offers if offer.kind == kind and answers(offer, part)]
@@ -122,7 +122,7 @@ def choices(answerer: Answerer) -> dict[str, list[str]]:
     }
 
 
-def needs_no_training(scorer: str) -> bool:
+def _needs_no_training(scorer: str) -> bool:
     """Return whether a relation scorer whose extra is installed answers before any training."""
     try:
         plugin = load_class(SCORERS, scorer)
@@ -131,7 +131,7 @@ def needs_no_training(scorer: str) -> bool:
         return False
 
 
-def has_vectors(answerer: Answerer) -> bool:
+def _has_vectors(answerer: Answerer) -> bool:
     try:
         return len(answerer.kb.vectors()) > 0
     except VectorsMissing:

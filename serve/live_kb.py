@@ -112,7 +112,9 @@ class LiveKB:
 def open_live_kb(name: str, kb: str, settings: ServeSettings) -> LiveKB:
     """Open a folder or, where the settings name a cluster, an index there; raise as `open_kb` does."""
     if settings.elasticsearch is not None:
-        return LiveKB(name, open_answerer=lambda: open_on_cluster(kb, settings), identity=ClusterIdentity(kb, settings))
+        return LiveKB(
+            name, open_answerer=lambda: _open_on_cluster(kb, settings), identity=ClusterIdentity(kb, settings)
+        )
     return LiveKB(
         name,
         open_answerer=lambda: open_kb(
@@ -134,7 +136,7 @@ class ClusterIdentity:
     """
 
     def __init__(self, kb: str, settings: ServeSettings) -> None:
-        self.kb, self.cluster = kb, connect(settings)
+        self.kb, self.cluster = kb, _connect(settings)
         self.once = replace(self.cluster.patience, total=0.0)
         self.lock = Lock()
         self.asked = -ASKED_AGAIN
@@ -157,7 +159,7 @@ class ClusterIdentity:
         return self.indexes
 
 
-def connect(settings: ServeSettings) -> "Cluster":
+def _connect(settings: ServeSettings) -> "Cluster":
     """Connect to the cluster that the settings name."""
     from kbtools.indexers.elastic.cluster import Cluster
     from kbtools.indexers.elastic.connection import read_connection
@@ -165,9 +167,9 @@ def connect(settings: ServeSettings) -> "Cluster":
     return Cluster(read_connection(settings.elasticsearch))
 
 
-def open_on_cluster(kb: str, settings: ServeSettings) -> Answerer:
+def _open_on_cluster(kb: str, settings: ServeSettings) -> Answerer:
     """Open a knowledge base on a cluster; it stays with the version that is current now."""
-    cluster = connect(settings)
+    cluster = _connect(settings)
     cluster.greet()
     knowledge_base = load_class(BACKENDS, "elasticsearch")(kb, cluster)
     folder = models_folder(settings.models)

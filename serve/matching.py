@@ -19,28 +19,28 @@ from kbtools.serve.value_comparison import Comparable, likeness, read_comparable
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Rung
 
-PROPERTY_WEIGHT = 0.4
+_PROPERTY_WEIGHT = 0.4
 """The weight of a property beside the name's 1: that of Wikidata's reconciliation service."""
 
-OTHER_TYPE = 0.7
+_OTHER_TYPE = 0.7
 """What a candidate without the type keeps of its score under `should`: below a like name with the type."""
 
-AGREED = 0.95
+_AGREED = 0.95
 """Agreement from which a value is the same: one letter in twenty may differ."""
 
-OBJECTS = 1_000
+_OBJECTS = 1_000
 """Objects of a candidate that a value is compared with."""
 
-CERTAIN_RUNGS = frozenset({"exact", "case", "accents", "punctuation", "apostrophe", "id"})
+_CERTAIN_RUNGS = frozenset({"exact", "case", "accents", "punctuation", "apostrophe", "id"})
 """Rungs on which a name is the same name: neither a variant of it nor one that resembles it."""
 
 
-FactValues = dict[tuple[str, str], list[tuple[str, Comparable]]]
+_FactValues = dict[tuple[str, str], list[tuple[str, Comparable]]]
 """Ids of objects, and what their texts are, by the id of a subject and a relation."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class _Scored:
     """An entity with what speaks for it; `typed` is missing where no type was constraint, agreements are 0 to 1."""
 
     match: EntityMatch
@@ -50,21 +50,21 @@ class Scored:
     @property
     def score(self) -> float:
         """Join the score of the name with the agreements, 0 to 100."""
-        total = self.match.score + sum(100 * PROPERTY_WEIGHT * agreement for _, agreement in self.agreements)
-        score = total / (1 + PROPERTY_WEIGHT * len(self.agreements))
-        return round(score * (OTHER_TYPE if self.typed is False else 1), 4)
+        total = self.match.score + sum(100 * _PROPERTY_WEIGHT * agreement for _, agreement in self.agreements)
+        score = total / (1 + _PROPERTY_WEIGHT * len(self.agreements))
+        return round(score * (_OTHER_TYPE if self.typed is False else 1), 4)
 
     @property
     def may_be_certain(self) -> bool:
-        agreed = all(agreement >= AGREED for _, agreement in self.agreements)
-        return self.match.rung in CERTAIN_RUNGS and self.typed is not False and agreed
+        agreed = all(agreement >= _AGREED for _, agreement in self.agreements)
+        return self.match.rung in _CERTAIN_RUNGS and self.typed is not False and agreed
 
     def features(self) -> list[dict[str, Any]]:
         """List the parts of the score, each under an id of its own."""
         features: dict[str, Any] = {
             "name_score": self.match.score,
             "name_similarity": self.match.similarity,
-            "same_name": self.match.rung in CERTAIN_RUNGS,
+            "same_name": self.match.rung in _CERTAIN_RUNGS,
             "prior": self.match.prior,
         }
         if self.typed is not None:
@@ -77,9 +77,9 @@ class Scored:
 def reconcile(edition: Edition, query: ReconciliationQuery) -> list[dict[str, Any]]:
     """Rank the candidates of a query, best first; ties by id."""
     check_time()
-    matches = find_matches(edition, query)
-    known = fact_values(edition, matches, query)
-    scored = [compare(match, query, known) for match in matches]
+    matches = _find_matches(edition, query)
+    known = _fact_values(edition, matches, query)
+    scored = [_compare(match, query, known) for match in matches]
     if query.types and query.strictness != "should":
         scored = [candidate for candidate in scored if candidate.typed]
     scored.sort(key=lambda candidate: (-candidate.score, candidate.match.id))
@@ -89,7 +89,7 @@ def reconcile(edition: Edition, query: ReconciliationQuery) -> list[dict[str, An
             "id": candidate.match.id,
             "name": candidate.match.name or candidate.match.id,
             **({"description": candidate.match.description} if candidate.match.description else {}),
-            "type": [type_record(kind) for kind in candidate.match.types],
+            "type": [_type_record(kind) for kind in candidate.match.types],
             "score": candidate.score,
             "features": candidate.features(),
             "match": certain == [candidate] and candidate is scored[0],
@@ -98,11 +98,11 @@ def reconcile(edition: Edition, query: ReconciliationQuery) -> list[dict[str, An
     ]
 
 
-def type_record(kind: Named) -> dict[str, str]:
+def _type_record(kind: Named) -> dict[str, str]:
     return {"id": kind.id, "name": kind.name or kind.id}
 
 
-def fact_values(edition: Edition, matches: Sequence[EntityMatch], query: ReconciliationQuery) -> FactValues:
+def _fact_values(edition: Edition, matches: Sequence[EntityMatch], query: ReconciliationQuery) -> _FactValues:
     """Return the objects of the properties of a query, by the candidate's id and the relation, in one look-up."""
     kb, relations = edition.answerer.kb, edition.vocabulary.relation_rows
     named = [prop.relation for prop in query.properties if prop.relation in relations]
@@ -113,42 +113,42 @@ def fact_values(edition: Edition, matches: Sequence[EntityMatch], query: Reconci
         for relation in named
         if row is not None
     }
-    values: FactValues = {}
+    values: _FactValues = {}
     for key, objects in zip(pairs, kb.objects_of(list(pairs.values())) if pairs else (), strict=True):
         check_time()
-        first = objects[:OBJECTS]
+        first = objects[:_OBJECTS]
         values[key] = [
-            (object_id, comparable_object(object_id, name))
+            (object_id, _comparable_object(object_id, name))
             for object_id, name in zip(kb.ids(first), kb.names(first), strict=True)
         ]
     return values
 
 
-def comparable_object(object_id: str, name: str | None) -> Comparable:
+def _comparable_object(object_id: str, name: str | None) -> Comparable:
     """Read an object by its name or its words; an id without a name may be a date or a number, but is no text."""
     known = read_comparable(name or literal_text(object_id))
     return known if name or is_literal(object_id) else replace(known, form="")
 
 
-def compare(match: EntityMatch, query: ReconciliationQuery, known: FactValues) -> Scored:
+def _compare(match: EntityMatch, query: ReconciliationQuery, known: _FactValues) -> _Scored:
     """Compare a candidate with the types and the properties of a query."""
     borne = {kind.id for kind in match.types}
     typed = None
     if query.types:
         typed = borne.issuperset(query.types) if query.strictness == "all" else not borne.isdisjoint(query.types)
     agreements = tuple(
-        (prop.relation, agreement(known.get((match.id, prop.relation), ()), prop)) for prop in query.properties
+        (prop.relation, _agreement(known.get((match.id, prop.relation), ()), prop)) for prop in query.properties
     )
-    return Scored(match, typed, agreements)
+    return _Scored(match, typed, agreements)
 
 
-def agreement(objects: Sequence[tuple[str, Comparable]], constraint: PropertyValue) -> float:
+def _agreement(objects: Sequence[tuple[str, Comparable]], constraint: PropertyValue) -> float:
     """Return how far some objects agree with the values, 0 to 1: the mean over the values of their nearest object."""
-    nearest = [nearest_object(objects, value) for value in constraint.values] if objects else []
+    nearest = [_nearest_object(objects, value) for value in constraint.values] if objects else []
     return sum(nearest) / len(nearest) if nearest else 0.0
 
 
-def nearest_object(objects: Sequence[tuple[str, Comparable]], value: Value) -> float:
+def _nearest_object(objects: Sequence[tuple[str, Comparable]], value: Value) -> float:
     """Return how far one of some objects agrees with a value, 0 to 1."""
     check_time()
     own_id = canonical_id(value.entity_id) if value.entity_id else value.text
@@ -160,26 +160,26 @@ def nearest_object(objects: Sequence[tuple[str, Comparable]], value: Value) -> f
     return best
 
 
-RERANKED = 25
+_RERANKED = 25
 """Candidates that types and properties re-rank, where the query gives any: namesakes beyond these are lost."""
 
-FARTHEST = 60.0
+_FARTHEST = 60.0
 """Similarity of the farthest name, 0 to 100. Of 1,500 misspelt titles 2.3 % have nothing at 80, where links end."""
 
-SUBJECTS = 200
+_SUBJECTS = 200
 """Subjects that are found by a value alone."""
 
 
-def find_matches(edition: Edition, query: ReconciliationQuery) -> list[EntityMatch]:
+def _find_matches(edition: Edition, query: ReconciliationQuery) -> list[EntityMatch]:
     """Find what may be meant: by id, by name among the types and, unless they are strict, beyond; else by values."""
     answerer = edition.answerer
     if not query.text.strip():
-        return matches_by_value(edition, query.properties)
+        return _matches_by_value(edition, query.properties)
     by_id = matches_by_id(answerer, [query.text.strip()])
     if by_id:
         return by_id
     # Two at least: a name that two entities bear is no match.
-    limit = max(query.count, RERANKED if query.types or query.properties else 2)
+    limit = max(query.count, _RERANKED if query.types or query.properties else 2)
     matches: dict[str, EntityMatch] = {}
     for type_id in query.types:
         check_time()
@@ -190,13 +190,13 @@ def find_matches(edition: Edition, query: ReconciliationQuery) -> list[EntityMat
         matches |= {match.id: match for match in of_type}
     if not query.types or query.strictness == "should":
         matches = {match.id: match for match in answerer.lookup(query.text, limit=limit).matches} | matches
-    return list(matches.values()) or matches_afar(answerer, query.text, limit=limit)
+    return list(matches.values()) or _matches_afar(answerer, query.text, limit=limit)
 
 
-def matches_afar(answerer: Answerer, text: str, *, limit: int) -> list[EntityMatch]:
+def _matches_afar(answerer: Answerer, text: str, *, limit: int) -> list[EntityMatch]:
     """Find what resembles a name less than a link may: somebody looks at candidates, and none of these is certain."""
     matches: dict[str, EntityMatch] = {}
-    for name in answerer.kb.similar([normal_form(text)], limit=limit, cutoff=FARTHEST)[0]:
+    for name in answerer.kb.similar([normal_form(text)], limit=limit, cutoff=_FARTHEST)[0]:
         check_time()
         score = (100.0 - STEP * (Rung.FUZZY - 1)) * name.similarity / 100.0
         for match in answerer.lookup(name.form, limit=limit).matches:
@@ -231,7 +231,7 @@ def matches_by_id(answerer: Answerer, ids: Iterable[str]) -> list[EntityMatch]:
     return matches
 
 
-def matches_by_value(edition: Edition, properties: Sequence[PropertyValue]) -> list[EntityMatch]:
+def _matches_by_value(edition: Edition, properties: Sequence[PropertyValue]) -> list[EntityMatch]:
     """Find entities by values alone: the subjects of facts whose object is a value, or bears it as its name.
 
     They have no name to be compared by: all of their score is the agreement of values.
@@ -239,21 +239,21 @@ def matches_by_value(edition: Edition, properties: Sequence[PropertyValue]) -> l
     answerer = edition.answerer
     subjects: dict[str, None] = {}
     for constraint, value in [(prop, value) for prop in properties for value in prop.values]:
-        if len(subjects) >= SUBJECTS:
+        if len(subjects) >= _SUBJECTS:
             break
         check_time()
         if value.entity_id:
             objects = [value.entity_id]
         else:
-            objects = [match.id for match in answerer.lookup(value.text, limit=RERANKED).matches]
+            objects = [match.id for match in answerer.lookup(value.text, limit=_RERANKED).matches]
         for object_id in objects:
             check_time()
-            subjects |= dict.fromkeys(subjects_of(edition, object_id, constraint.relation))
-    matches = matches_by_id(answerer, list(subjects)[:SUBJECTS])
+            subjects |= dict.fromkeys(_subjects_of(edition, object_id, constraint.relation))
+    matches = matches_by_id(answerer, list(subjects)[:_SUBJECTS])
     return [replace(match, rung="value", score=0.0, similarity=0.0) for match in matches]
 
 
-def subjects_of(edition: Edition, object_id: str, relation: str) -> list[str]:
+def _subjects_of(edition: Edition, object_id: str, relation: str) -> list[str]:
     """List the subjects of a relation to an object; none where the backend cannot tell."""
     kb = edition.answerer.kb
     relation_row = edition.vocabulary.relation_rows.get(relation)
@@ -264,4 +264,4 @@ def subjects_of(edition: Edition, object_id: str, relation: str) -> list[str]:
         (facts,) = kb.subjects_of(np.array([row], dtype=np.uint32))
     except IncomingMissing:
         return []
-    return kb.ids(facts.subjects[facts.relations == relation_row][:SUBJECTS])
+    return kb.ids(facts.subjects[facts.relations == relation_row][:_SUBJECTS])

@@ -12,24 +12,24 @@ from kbtools.kb.rows import EntityRows
 from kbtools.serve.vocabulary import Vocabulary
 from kbtools.text.relation_words import relation_parts
 
-BARS = 8
+_BARS = 8
 """Types and languages that are listed."""
 
-QUESTIONS, TRIED = 6, 60
+_QUESTIONS, _TRIED = 6, 60
 """Questions that are shown, and those asked at most to find them."""
 
-SUBJECTS = 300
+_SUBJECTS = 300
 """Entities of the most facts in the sample, whose facts questions are made from."""
 
-FEW = 3
+_FEW = 3
 """Answers of a question: one with many reads as a list."""
 
-LONGEST_NAME = 40
+_LONGEST_NAME = 40
 
-PREPOSITIONS = frozenset("at for from in of on to with".split())
+_PREPOSITIONS = frozenset("at for from in of on to with".split())
 
 
-class Asked(NamedTuple):
+class _Asked(NamedTuple):
     """A question and the pair that it asks for."""
 
     question: str
@@ -42,16 +42,16 @@ def make_overview(answerer: Answerer, vocabulary: Vocabulary) -> dict[str, Any]:
     languages = [(tag, names) for tag, names in answerer.kb.manifest.languages.items() if tag != UND]
     languages.sort(key=lambda language: (-language[1], language[0]))
     return {
-        "types": frequent_types(answerer.kb, vocabulary.sample),
-        "languages": [{"language": tag, "names": names} for tag, names in languages[:BARS]],
-        "questions": answerable_questions(answerer, vocabulary.sample),
+        "types": _frequent_types(answerer.kb, vocabulary.sample),
+        "languages": [{"language": tag, "names": names} for tag, names in languages[:_BARS]],
+        "questions": _answerable_questions(answerer, vocabulary.sample),
     }
 
 
-def frequent_types(kb: KnowledgeBase, sample: EntityRows) -> list[dict[str, Any]]:
+def _frequent_types(kb: KnowledgeBase, sample: EntityRows) -> list[dict[str, Any]]:
     """List the types that most entities of a sample have, those of equal number by row."""
     counts = np.bincount(kb.types_of(sample).values, minlength=len(kb.types))
-    rows = [row for row in np.argsort(-counts, kind="stable")[:BARS].tolist() if counts[row]]
+    rows = [row for row in np.argsort(-counts, kind="stable")[:_BARS].tolist() if counts[row]]
     ids = [kb.types[row] for row in rows]
     entities = {id: row for id, row in zip(ids, kb.rows(ids), strict=True) if row is not None}
     names = dict(zip(entities, kb.names(np.array([*entities.values()], dtype=np.uint32)), strict=True))
@@ -61,13 +61,13 @@ def frequent_types(kb: KnowledgeBase, sample: EntityRows) -> list[dict[str, Any]
     ]
 
 
-def answerable_questions(answerer: Answerer, sample: EntityRows) -> list[str]:
+def _answerable_questions(answerer: Answerer, sample: EntityRows) -> list[str]:
     """List questions about different relations that are answered by the fact which each was made from."""
     right: list[str] = []
     relations: set[str] = set()
     tried = 0
-    for asked in questions_of(answerer.kb, sample):
-        if tried == TRIED or len(right) == QUESTIONS:
+    for asked in _questions_of(answerer.kb, sample):
+        if tried == _TRIED or len(right) == _QUESTIONS:
             break
         if asked.relation in relations:
             continue
@@ -79,20 +79,20 @@ def answerable_questions(answerer: Answerer, sample: EntityRows) -> list[str]:
     return right
 
 
-def questions_of(kb: KnowledgeBase, sample: EntityRows) -> Iterator[Asked]:
+def _questions_of(kb: KnowledgeBase, sample: EntityRows) -> Iterator[_Asked]:
     """Yield a question for each entity of many facts, then a second one for each, and so on."""
-    rows = sample[np.argsort(-kb.fact_counts(sample), kind="stable")[:SUBJECTS]]
+    rows = sample[np.argsort(-kb.fact_counts(sample), kind="stable")[:_SUBJECTS]]
     names, ids, grouped = kb.names(rows), kb.ids(rows), kb.relations_of(rows)
     relations = np.split(grouped.values, grouped.starts[1:-1])
     for turn in range(max(map(len, relations), default=0)):
         for place, name in enumerate(names):
-            if name is None or len(name) > LONGEST_NAME or turn >= len(relations[place]):
+            if name is None or len(name) > _LONGEST_NAME or turn >= len(relations[place]):
                 continue
             relation = int(relations[place][(place + turn) % len(relations[place])])
             question = question_about(name, kb.relation_names[relation] or kb.relations[relation])
             (objects,) = kb.objects_of([(int(rows[place]), relation)])
-            if question and len(objects) <= FEW:
-                yield Asked(question, ids[place], kb.relations[relation])
+            if question and len(objects) <= _FEW:
+                yield _Asked(question, ids[place], kb.relations[relation])
 
 
 def question_about(name: str, relation: str) -> str | None:
@@ -101,6 +101,6 @@ def question_about(name: str, relation: str) -> str | None:
     if len(words) > 1 and words[-1] == "by":
         return f"who was {name} {words[-2]} by?"
     many = bool(words) and words[-1].endswith("s") and not words[-1].endswith("ss")
-    if not words or words[-1] in PREPOSITIONS or (many and len(words) == 1):  # `contains` is no noun
+    if not words or words[-1] in _PREPOSITIONS or (many and len(words) == 1):  # `contains` is no noun
         return None
     return f"what {'are' if many else 'is'} the {' '.join(words)} of {name}?"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # kbtools reconcile reads the texts of queries without a serv
 BODY_BYTES = 1 << 20
 """Bytes of a body: ten thousand questions of a hundred bytes."""
 
-DRAINED_BYTES = 32 << 20
+_DRAINED_BYTES = 32 << 20
 """Bytes of a body that are read to its end, so that its sender sees why it is refused; of a longer one no more."""
 
 BODY_SECONDS = 10.0
@@ -33,7 +33,7 @@ async def read_parameters(request: "Request", kind: type[Struct]) -> dict[str, A
     Raises BadArgument that names what is missing, unknown or of another type, RequestTooLarge for what is too long.
     """
     posted = request.method == "POST"
-    raw: Mapping[str, Any] = await read_object(request) if posted else request.query_params
+    raw: Mapping[str, Any] = await _read_object(request) if posted else request.query_params
     given = {name: value for name, value in raw.items() if value is not None}
     schemas, required = parameter_schemas(kind)
     for name in given.keys() - schemas.keys():
@@ -46,7 +46,7 @@ async def read_parameters(request: "Request", kind: type[Struct]) -> dict[str, A
     except ValidationError as error:
         # The message says what is expected, then where: "Expected `int` <= 10 - at `$.limit`".
         name = str(error).split("`")[-2].removeprefix("$.").partition("[")[0]
-        raise fault_of(name, given[name], schemas[name], str(error)) from error
+        raise _fault_of(name, given[name], schemas[name], str(error)) from error
     return {name: value for name in schemas if (value := getattr(record, name)) is not UNSET}
 
 
@@ -57,7 +57,7 @@ def parameter_schemas(kind: type[Struct]) -> tuple[dict[str, dict[str, Any]], li
     return described["properties"], described.get("required", [])
 
 
-def fault_of(name: str, value: Any, expected: dict[str, Any], message: str) -> BadArgument | RequestTooLarge:
+def _fault_of(name: str, value: Any, expected: dict[str, Any], message: str) -> BadArgument | RequestTooLarge:
     """Return the error that says in a sentence what is wrong with a value."""
     if "regex" in message:
         return BadArgument(f"the {name.removesuffix('s')} is empty", name=name)
@@ -83,7 +83,7 @@ def shortened(value: object) -> str:
     return text if len(text) <= 100 else text[:100] + "…"
 
 
-async def read_object(request: "Request") -> dict[str, Any]:
+async def _read_object(request: "Request") -> dict[str, Any]:
     """Read a body that is a JSON object."""
     value = parse_json(await read_body(request), "the body")
     if not isinstance(value, dict):
@@ -91,19 +91,19 @@ async def read_object(request: "Request") -> dict[str, Any]:
     return value
 
 
-def mended(value: Any) -> Any:
+def _mended(value: Any) -> Any:
     """Return JSON with a question mark for each half of a character, as on a terminal."""
     if isinstance(value, dict):
-        return {mended(name): mended(part) for name, part in value.items()}
+        return {_mended(name): _mended(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [mended(part) for part in value]
+        return [_mended(part) for part in value]
     return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 
 def parse_json(text: bytes | str, what: str) -> Any:
     """Parse JSON; raise BadArgument for what is none, and for numbers and depths that no one means."""
     try:
-        return mended(json.loads(text))
+        return _mended(json.loads(text))
     except (ValueError, RecursionError) as error:
         raise BadArgument(f"{what} is no JSON: {ascii(str(error))[1:-1]}") from error
 
@@ -113,7 +113,7 @@ async def read_body(request: "Request", *, most: int = BODY_BYTES) -> bytes:
     body = bytearray()
     received = 0
     expected = request.headers.get("content-length", "")
-    if expected.isdigit() and int(expected) > DRAINED_BYTES:
+    if expected.isdigit() and int(expected) > _DRAINED_BYTES:
         raise RequestTooLarge(f"the body has {int(expected):,} bytes, at most {most:,}")
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -121,7 +121,7 @@ async def read_body(request: "Request", *, most: int = BODY_BYTES) -> bytes:
                 received += len(chunk)
                 if received <= most:
                     body += chunk
-                elif received > DRAINED_BYTES:
+                elif received > _DRAINED_BYTES:
                     break
     except TimeoutError as error:
         raise RequestTooSlow(f"the body did not arrive within {BODY_SECONDS:g} seconds") from error

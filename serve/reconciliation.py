@@ -38,23 +38,23 @@ from kbtools.serve.suggestions import (
 from kbtools.serve.workers import Workers
 from kbtools.version import __version__
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-CALLBACK = re.compile(r"[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)*", re.ASCII)
+_CALLBACK = re.compile(r"[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)*", re.ASCII)
 """The names of JavaScript functions that JSONP may call."""
 
-FORM_BYTES = 4 << 20
+_FORM_BYTES = 4 << 20
 """Bytes of a batch: each of its names may be a cell of some pages, and a character takes up to nine in a form."""
 
-LOOK_UP = 20
+_LOOK_UP = 20
 """Characters of a question that take as long as a look-up: batches of more than 25 go to the thread of the long ones,
 and OpenRefine sends ten queries at a time."""
 
-CELLS_AT_ONCE = 10
+_CELLS_AT_ONCE = 10
 """Cells of a data extension that take as long as a look-up."""
 
-LONGEST_CALLBACK = 100
-MOST_PROPOSED = 1_000
+_LONGEST_CALLBACK = 100
+_MOST_PROPOSED = 1_000
 
 
 class ReconciliationService:
@@ -73,12 +73,12 @@ class ReconciliationService:
             Route("/reconcile/preview", self.preview),
         ]
 
-    async def run(self, job: Callable[[Edition], T], *, look_ups: int = 1) -> T:
-        return await self.workers.run_on(self.kb, job, characters=LOOK_UP * look_ups)
+    async def run(self, job: Callable[[Edition], _T], *, look_ups: int = 1) -> _T:
+        return await self.workers.run_on(self.kb, job, characters=_LOOK_UP * look_ups)
 
     async def reconcile(self, request: Request) -> Response:
         """Return the manifest, or answer a batch of queries or one, or extend rows."""
-        form, lang = await read_form(request), request.query_params.get("lang")
+        form, lang = await _read_form(request), request.query_params.get("lang")
         if "queries" in form:
             batch = read_batch(form["queries"])
             record: Any = await self.run(
@@ -97,46 +97,46 @@ class ReconciliationService:
         elif "extend" in form:
             query = read_extension(form["extend"])
             record = await self.run(
-                lambda edition: extend(edition.in_languages(lang), query), look_ups=query.cells // CELLS_AT_ONCE
+                lambda edition: extend(edition.in_languages(lang), query), look_ups=query.cells // _CELLS_AT_ONCE
             )
         elif request.method == "POST":
             raise BadArgument("a POST brings queries or extend, as a form or as JSON")
         else:
-            record = await self.run(lambda edition: service_manifest(self.kb.name, edition, service_url(request)))
-        return with_callback(request, record)
+            record = await self.run(lambda edition: _service_manifest(self.kb.name, edition, _service_url(request)))
+        return _with_callback(request, record)
 
     async def suggest(self, request: Request) -> Response:
         """Complete what somebody types."""
-        suggest = {"entity": suggest_entities, "property": suggest_properties, "type": suggest_types}[kind_of(request)]
+        suggest = {"entity": suggest_entities, "property": suggest_properties, "type": suggest_types}[_kind_of(request)]
         prefix = request.query_params.get("prefix", "").encode(errors="replace").decode()
-        cursor = whole_number(request, "cursor", default=0)
+        cursor = _whole_number(request, "cursor", default=0)
         record = await self.run(
             lambda edition: {"result": suggest(edition, prefix, cursor=cursor)},
             look_ups=len(prefix) // LOOKED_UP + min(cursor, LAST_SUGGESTED) // SUGGESTED,
         )
-        return with_callback(request, record)
+        return _with_callback(request, record)
 
     async def flyout(self, request: Request) -> Response:
         """Show a little of what was suggested."""
-        kind, spelling = kind_of(request), required(request, "id")
-        return with_callback(request, await self.run(lambda edition: flyout(edition, kind, spelling)))
+        kind, spelling = _kind_of(request), _required(request, "id")
+        return _with_callback(request, await self.run(lambda edition: flyout(edition, kind, spelling)))
 
     async def properties(self, request: Request) -> Response:
         """Propose properties of a type to fetch."""
         type_id = request.query_params.get("type", "")
-        limit = whole_number(request, "limit", default=MOST_PROPOSED)
+        limit = _whole_number(request, "limit", default=_MOST_PROPOSED)
         record = await self.run(
             lambda edition: {
-                "properties": propose_properties(edition, type_id, limit=min(limit, MOST_PROPOSED)),
+                "properties": propose_properties(edition, type_id, limit=min(limit, _MOST_PROPOSED)),
                 "type": type_id,
                 "limit": limit,
             }
         )
-        return with_callback(request, record)
+        return _with_callback(request, record)
 
     async def preview(self, request: Request) -> Response:
         """Show an entity in the window of a client."""
-        spelling = required(request, "id")
+        spelling = _required(request, "id")
         status = 200
         try:
             html = await self.run(lambda edition: preview_page(edition.answerer, spelling))
@@ -146,17 +146,17 @@ class ReconciliationService:
         return Response(html, status, media_type="text/html; charset=utf-8", headers=headers)
 
 
-def service_url(request: Request) -> str:
+def _service_url(request: Request) -> str:
     """Return the address of the service as its client sees it, behind whatever prefix."""
     root = quote(request.scope.get("root_path", ""))
     return f"{request.url.scheme}://{request.url.netloc}{root}/reconcile"
 
 
-async def read_form(request: Request) -> Mapping[str, Any]:
+async def _read_form(request: Request) -> Mapping[str, Any]:
     """Read the parameters of a GET, the form of a POST, or its JSON: `{"queries": …}`, `{"extend": …}` or a batch."""
     if request.method != "POST":
         return request.query_params
-    body = await read_body(request, most=FORM_BYTES)
+    body = await read_body(request, most=_FORM_BYTES)
     if "json" in request.headers.get("content-type", ""):
         record = parse_json(body, "the body")
         if not isinstance(record, dict):
@@ -169,54 +169,54 @@ async def read_form(request: Request) -> Mapping[str, Any]:
     return {name: values[-1] for name, values in fields.items()}
 
 
-def with_callback(request: Request, record: object) -> Response:
+def _with_callback(request: Request, record: object) -> Response:
     """Answer in JSON or, where a callback is named, as a script that calls it; raise BadArgument for no name."""
     callback = request.query_params.get("callback")
     if callback is None:
         return json_response(record)
-    if len(callback) > LONGEST_CALLBACK or not CALLBACK.fullmatch(callback):
+    if len(callback) > _LONGEST_CALLBACK or not _CALLBACK.fullmatch(callback):
         raise BadArgument(f"callback is the name of a function, found {shortened(callback)}", name="callback")
     # ASCII alone, and a comment before: no client may take the name for the beginning of another kind of file.
     return Response(f"/**/{callback}({json.dumps(record)});", media_type="text/javascript; charset=utf-8")
 
 
-def kind_of(request: Request) -> str:
+def _kind_of(request: Request) -> str:
     kind: str = request.path_params["kind"]
     if kind not in ("entity", "property", "type"):
         raise BadArgument(f"no suggestions of {kind!r}; known: entity, property, type", name="kind")
     return kind
 
 
-def required(request: Request, name: str) -> str:
+def _required(request: Request, name: str) -> str:
     value = request.query_params.get(name, "")
     if not value:
         raise BadArgument(f"{name} is missing", name=name)
     return value
 
 
-def whole_number(request: Request, name: str, *, default: int) -> int:
+def _whole_number(request: Request, name: str, *, default: int) -> int:
     text = request.query_params.get(name) or str(default)
     if not text.isdecimal() or len(text) > 9:
         raise BadArgument(f"{name} is a whole number, found {shortened(text)}", name=name)
     return int(text)
 
 
-VERSIONS = ["0.2"]
-DEFAULT_TYPES = 10
-FREEBASE = re.compile(r"m\.0")
+_VERSIONS = ["0.2"]
+_DEFAULT_TYPES = 10
+_FREEBASE = re.compile(r"m\.0")
 
 
-def service_manifest(name: str, edition: Edition, url: str) -> dict[str, Any]:
+def _service_manifest(name: str, edition: Edition, url: str) -> dict[str, Any]:
     """Return what the service offers, and where; `url` is its own address."""
     kinds = ("entity", "property", "type")
-    spaces = identifier_spaces(edition, url)
+    spaces = _identifier_spaces(edition, url)
     return {
-        "versions": VERSIONS,
+        "versions": _VERSIONS,
         "name": f"{name} (kbtools)",
         **spaces,
         "serviceVersion": __version__,
         "defaultTypes": [
-            {"id": type_id, "name": type_id} for type_id in edition.vocabulary.frequent_types(DEFAULT_TYPES)
+            {"id": type_id, "name": type_id} for type_id in edition.vocabulary.frequent_types(_DEFAULT_TYPES)
         ],
         "view": {"url": url.removesuffix("reconcile") + "#entity?id={{id}}"},
         "preview": {"url": f"{url}/preview?id={{{{id}}}}", "width": WIDTH, "height": HEIGHT},
@@ -237,10 +237,10 @@ def service_manifest(name: str, edition: Edition, url: str) -> dict[str, Any]:
     }
 
 
-def identifier_spaces(edition: Edition, url: str) -> dict[str, str]:
+def _identifier_spaces(edition: Edition, url: str) -> dict[str, str]:
     """Return the spaces of ids: Freebase's where the ids are, else those of this service."""
     kb = edition.answerer.kb
-    if any(FREEBASE.match(entity_id) for entity_id in kb.ids(kb.entity_rows()[:50])):
+    if any(_FREEBASE.match(entity_id) for entity_id in kb.ids(kb.entity_rows()[:50])):
         return {
             "identifierSpace": "http://rdf.freebase.com/ns/",
             "schemaSpace": "http://rdf.freebase.com/ns/type.object.id",

@@ -14,7 +14,7 @@ from kbtools.serve.parameters import TEXT_CHARACTERS, parse_json, shortened
 BATCH = 100
 """Queries, or entities to extend, of one batch: a tenth of a second at a millisecond each. OpenRefine sends ten."""
 
-EXTENDED = 1_000
+_EXTENDED = 1_000
 """Entities of a data extension query; OpenRefine sends ten as well."""
 
 LOOK_UPS = 2_000
@@ -23,15 +23,15 @@ LOOK_UPS = 2_000
 LOOKED_UP = 500
 """Characters of a text that count as one look-up: a longer text counts as several."""
 
-CELLS = 10_000
+_CELLS = 10_000
 """Entities times properties of a data extension query."""
 
-LIMIT, MOST = 10, 100
+_LIMIT, _MOST = 10, 100
 """Candidates of a query that names no limit, and the most that one gets."""
 
-Record = TypeVar("Record", bound=Struct)
+_Record = TypeVar("_Record", bound=Struct)
 
-OneOrMore = Annotated[float, Meta(ge=1, multiple_of=1)]
+_OneOrMore = Annotated[float, Meta(ge=1, multiple_of=1)]
 """A whole number, which may be written as 5.0."""
 
 
@@ -42,7 +42,7 @@ class EntityValue(Struct):
     name: Any = ""
 
 
-Raw = str | bool | int | float | EntityValue
+_Raw = str | bool | int | float | EntityValue
 
 
 class Value(Struct, frozen=True):
@@ -56,13 +56,13 @@ class PropertyValue(Struct, dict=True):
     """A relation that a candidate should have to one of some values."""
 
     relation: str = field(name="pid")
-    raw: Raw | list[Raw] = field(name="v")
+    raw: _Raw | list[_Raw] = field(name="v")
 
     @cached_property
     def values(self) -> list[Value]:
         """The distinct values, at most MOST."""
         raw = self.raw if isinstance(self.raw, list) else [self.raw]
-        return list(dict.fromkeys(map(read_value, raw)))[:MOST]
+        return list(dict.fromkeys(map(_read_value, raw)))[:_MOST]
 
 
 class ReconciliationQuery(Struct, forbid_unknown_fields=True):
@@ -70,24 +70,24 @@ class ReconciliationQuery(Struct, forbid_unknown_fields=True):
 
     text: str = field(name="query", default="")
     types: str | list[str] = field(name="type", default_factory=list)
-    limit: OneOrMore = LIMIT
+    limit: _OneOrMore = _LIMIT
     properties: list[PropertyValue] = field(default_factory=list)
     strictness: Literal["any", "should", "all"] = field(name="type_strict", default="should")
 
     def __post_init__(self) -> None:
         self.text = self.text[:TEXT_CHARACTERS]  # of a longer one the beginning, so that the other queries are answered
-        self.types = [self.types] if isinstance(self.types, str) else list(dict.fromkeys(self.types))[:MOST]
+        self.types = [self.types] if isinstance(self.types, str) else list(dict.fromkeys(self.types))[:_MOST]
 
     @property
     def look_ups(self) -> int:
         """The work of the query: its name, once for each type, and each value of its properties."""
-        values = [max(1, sum(map(look_ups_of, prop.values))) for prop in self.properties]
-        return look_ups_of(self) * (1 + len(self.types)) + sum(values)
+        values = [max(1, sum(map(_look_ups_of, prop.values))) for prop in self.properties]
+        return _look_ups_of(self) * (1 + len(self.types)) + sum(values)
 
     @property
     def count(self) -> int:
         """The number of candidates to return."""
-        return int(min(self.limit, MOST))
+        return int(min(self.limit, _MOST))
 
 
 class ExtensionSettings(Struct):
@@ -125,8 +125,8 @@ class ExtensionQuery(Struct):
         return len(set(self.ids)) * len({column.relation for column in self.properties})
 
 
-VALUE = "a value is a text, a number, true, false or an object with an id"
-EXPECTED: dict[type[Struct], dict[str, str]] = {
+_VALUE = "a value is a text, a number, true, false or an object with an id"
+_EXPECTED: dict[type[Struct], dict[str, str]] = {
     ReconciliationQuery: {
         "query": "query is a text",
         "type": "type is an id or a list of ids",
@@ -135,9 +135,9 @@ EXPECTED: dict[type[Struct], dict[str, str]] = {
         "properties": "properties are a list",
         "properties[]": "a property has a pid, which is a text, and a v",
         "pid": "a property has a pid, which is a text, and a v",
-        "v": VALUE,
-        "v[]": VALUE,
-        "id": VALUE,
+        "v": _VALUE,
+        "v[]": _VALUE,
+        "id": _VALUE,
     },
     ExtensionQuery: {
         "ids": "ids are a list of texts",
@@ -158,7 +158,7 @@ def read_batch(text: str | bytes | Mapping[str, Any]) -> dict[str, Reconciliatio
         raise BadArgument(f"queries are an object of queries by key, found {shortened(batch)}")
     if len(batch) > BATCH:
         raise RequestTooLarge(f"{len(batch):,} queries in a batch, at most {BATCH} (batchSize of the manifest)")
-    queries = {key: read_record(f"query {key!r}", raw, ReconciliationQuery) for key, raw in batch.items()}
+    queries = {key: _read_record(f"query {key!r}", raw, ReconciliationQuery) for key, raw in batch.items()}
     for key, query in queries.items():
         if "query" not in batch[key] and not query.properties:
             raise BadArgument(f"query {key!r} needs a query or at least one of properties")
@@ -180,7 +180,7 @@ def read_single(text: str | Mapping[str, Any]) -> ReconciliationQuery:
     return read_batch({"query": raw})["query"]
 
 
-def look_ups_of(text: "ReconciliationQuery | Value") -> int:
+def _look_ups_of(text: "ReconciliationQuery | Value") -> int:
     """Return how many look-ups a text counts as."""
     return 1 + len(text.text) // LOOKED_UP
 
@@ -188,15 +188,15 @@ def look_ups_of(text: "ReconciliationQuery | Value") -> int:
 def read_extension(text: str | bytes | Mapping[str, Any]) -> ExtensionQuery:
     """Read a data extension query; raise as `read_batch` does."""
     raw = parse_json(text, "extend") if isinstance(text, str | bytes) else text
-    query = read_record("extend", raw, ExtensionQuery)
-    if len(query.ids) > EXTENDED or len(query.properties) > BATCH or query.cells > CELLS:
+    query = _read_record("extend", raw, ExtensionQuery)
+    if len(query.ids) > _EXTENDED or len(query.properties) > BATCH or query.cells > _CELLS:
         raise RequestTooLarge(
-            f"extend: at most {EXTENDED:,} ids, {BATCH} properties, and {CELLS:,} of both multiplied in a request"
+            f"extend: at most {_EXTENDED:,} ids, {BATCH} properties, and {_CELLS:,} of both multiplied in a request"
         )
     return query
 
 
-def read_record(where: str, raw: Any, kind: type[Record]) -> Record:
+def _read_record(where: str, raw: Any, kind: type[_Record]) -> _Record:
     """Convert JSON to a record; raise BadArgument that names the part that is wrong."""
     if not isinstance(raw, Mapping):
         raise BadArgument(f"{where} is an object, found {shortened(raw)}")
@@ -211,11 +211,11 @@ def read_record(where: str, raw: Any, kind: type[Record]) -> Record:
         path = re.sub(r"\[\d+\]", "[]", str(error).split("`")[-2].removeprefix("$."))
         part, sentence = path.partition(".")[0].removesuffix("[]"), ""
         for name in path.split("."):
-            sentence = EXPECTED[kind].get(name) or EXPECTED[kind].get(name.removesuffix("[]"), sentence)
+            sentence = _EXPECTED[kind].get(name) or _EXPECTED[kind].get(name.removesuffix("[]"), sentence)
         raise BadArgument(f"{where}: {sentence}, found {shortened(raw.get(part))}") from error
 
 
-def read_value(raw: Raw) -> Value:
+def _read_value(raw: _Raw) -> Value:
     """Read a value of a property."""
     match raw:
         case EntityValue():

@@ -15,7 +15,7 @@ from kbtools.errors import KBToolsError
 
 logger = logging.getLogger(__name__)
 
-STATUSES: tuple[tuple[type[KBToolsError], int], ...] = (
+_STATUSES: tuple[tuple[type[KBToolsError], int], ...] = (
     (errors.RequestTooLarge, 413),
     (errors.RequestTooSlow, 408),
     (errors.AnswerTooSlow, 504),
@@ -35,7 +35,7 @@ STATUSES: tuple[tuple[type[KBToolsError], int], ...] = (
 )
 """The status of each error, the first that fits; what is left is no fault of the request."""
 
-JSON, JSON_LINES = "application/json", "application/jsonl"
+_JSON, JSON_LINES = "application/json", "application/jsonl"
 
 
 def json_bytes(record: object) -> bytes:
@@ -58,15 +58,15 @@ def json_response(record: object, status: int = 200) -> Response:
 
 
 def json_bytes_response(written: bytes, status: int = 200) -> Response:
-    return Response(written, status, media_type=JSON)
+    return Response(written, status, media_type=_JSON)
 
 
 def error_record(error: KBToolsError) -> dict[str, Any]:
     return {"error": {"kind": type(error).__name__, "message": str(error)}}
 
 
-def error_status(error: KBToolsError) -> int:
-    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+def _error_status(error: KBToolsError) -> int:
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
 
 
 def error_response(request: Request, error: Exception) -> Response:
@@ -77,7 +77,7 @@ def error_response(request: Request, error: Exception) -> Response:
         return json_response(
             {"error": {"kind": "InternalError", "message": "the server failed; its log says why"}}, 500
         )
-    status = error_status(error)
+    status = _error_status(error)
     response = json_response(error_record(error), status)
     if status in (408, 413):  # the rest of the body is still to come
         response.headers["connection"] = "close"

@@ -23,19 +23,19 @@ from kbtools.storage import temporary_folder
 HEAD_SECONDS = 10.0
 """Seconds that a new connection may take to send the head of its first request."""
 
-HEAD_BYTES = 64 << 10
+_HEAD_BYTES = 64 << 10
 """Bytes of the head of a request, its empty line included."""
 
-STOP_SECONDS = 10
+_STOP_SECONDS = 10
 """Seconds that requests may take to end once the server is told to stop."""
 
-HEAD_END = re.compile(rb"\n\r?\n")
+_HEAD_END = re.compile(rb"\n\r?\n")
 """The end of a head; h11 takes lines without a carriage return too."""
 
-BACKLOG = 2_048
+_BACKLOG = 2_048
 
 
-class BoundedProtocol(H11Protocol):
+class _BoundedProtocol(H11Protocol):
     """HTTP by h11 with heads of a bounded size; a connection that sends none in time is closed."""
 
     def connection_made(self, transport: Any) -> None:
@@ -50,9 +50,9 @@ class BoundedProtocol(H11Protocol):
         """Read what has arrived; refuse a head that is too long, which h11 takes where it arrives at once."""
         if self.conn.their_state is h11.IDLE:
             arrived, _ = self.conn.trailing_data
-            end = HEAD_END.search(arrived)
-            if (end.end() if end else len(arrived)) > HEAD_BYTES:
-                self.send_400_response(f"the head of the request has more than {HEAD_BYTES:,} bytes")
+            end = _HEAD_END.search(arrived)
+            if (end.end() if end else len(arrived)) > _HEAD_BYTES:
+                self.send_400_response(f"the head of the request has more than {_HEAD_BYTES:,} bytes")
                 return
         super().handle_events()
 
@@ -72,24 +72,24 @@ def run_server(settings: ServeSettings, *, host: str, port: int, workers: int, a
         listener = stack.enter_context(listen(host, port))
         settings = replace(settings, hosts=hosts_answered(listener.getsockname()[0], settings.hosts))
         if workers > 1:
-            check_kbs(settings)
+            _check_kbs(settings)
             settings.to_environment()
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(stack.enter_context(temporary_folder()))
         config = uvicorn.Config(
             "kbtools.serve.app:app_from_environment" if workers > 1 else create_app(settings),
             factory=workers > 1,
-            http=BoundedProtocol,
+            http=_BoundedProtocol,
             ws="none",
             workers=workers,
-            backlog=BACKLOG,
-            h11_max_incomplete_event_size=HEAD_BYTES,
+            backlog=_BACKLOG,
+            h11_max_incomplete_event_size=_HEAD_BYTES,
             log_config=None,
             log_level="warning",
             access_log=False,
             server_header=False,
-            timeout_graceful_shutdown=STOP_SECONDS,
+            timeout_graceful_shutdown=_STOP_SECONDS,
         )
-        announce(f"http://{bracketed(host)}:{listener.getsockname()[1]}{settings.root_path}/")
+        announce(f"http://{_bracketed(host)}:{listener.getsockname()[1]}{settings.root_path}/")
         with suppress(KeyboardInterrupt):
             if workers > 1:
                 Multiprocess(config, sockets=[listener]).run()
@@ -97,7 +97,7 @@ def run_server(settings: ServeSettings, *, host: str, port: int, workers: int, a
                 uvicorn.Server(config).run(sockets=[listener])
 
 
-def check_kbs(settings: ServeSettings) -> None:
+def _check_kbs(settings: ServeSettings) -> None:
     """Open each knowledge base once: a worker that cannot would be started again and again."""
     for name, kb in zip(kb_names(settings.kbs), settings.kbs, strict=True):
         open_live_kb(name, kb, settings).edition.answerer.close()
@@ -107,15 +107,15 @@ def listen(host: str, port: int) -> socket.socket:
     """Take an address; raise OSError that names it where that cannot be."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+        listener = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     except OSError as error:
-        raise OSError(f"{bracketed(host)}:{port}: {error.strerror or error}; choose another with --port") from error
+        raise OSError(f"{_bracketed(host)}:{port}: {error.strerror or error}; choose another with --port") from error
     # Connections inherit it: the head and the body of an answer are two packets, of which one would wait 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
 
-def bracketed(host: str) -> str:
+def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from kbtools.errors import BadArgument
 
-VARIABLE = "KBTOOLS_SERVE_SETTINGS"
+_VARIABLE = "KBTOOLS_SERVE_SETTINGS"
 """The environment variable by which the settings reach worker processes."""
 
-RESERVED = frozenset({"api", "health", "mcp", "metrics", "openapi.json", "ready", "reconcile"})
+_RESERVED = frozenset({"api", "health", "mcp", "metrics", "openapi.json", "ready", "reconcile"})
 """First words of the server's own paths, which no knowledge base can be named."""
 
-ROOT_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
+_ROOT_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +42,18 @@ class ServeSettings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root_path", self.root_path.rstrip("/"))
-        if not ROOT_PATH.fullmatch(self.root_path):
+        if not _ROOT_PATH.fullmatch(self.root_path):
             raise BadArgument(f"the root path is one like /kb or /tools/kb, found {self.root_path!r}", name="root_path")
 
         if self.link and not (self.link.startswith(("http://", "https://")) and "{id}" in self.link):
             raise BadArgument(f"a link is like https://www.wikidata.org/wiki/{{id}}, found {self.link!r}", name="link")
 
     def to_environment(self) -> None:
-        os.environ[VARIABLE] = json.dumps(asdict(self))
+        os.environ[_VARIABLE] = json.dumps(asdict(self))
 
     @classmethod
     def from_environment(cls) -> "ServeSettings":
-        record = json.loads(os.environ[VARIABLE])
+        record = json.loads(os.environ[_VARIABLE])
         return cls(**record | {name: tuple(record[name]) for name in ("kbs", "cors", "hosts")})
 
 
@@ -61,7 +61,7 @@ def kb_names(kbs: Sequence[str]) -> list[str]:
     """List the names of knowledge bases in paths, folders without `.kb`; raise BadArgument if two share a name."""
     names = [Path(os.path.realpath(kb)).name.removesuffix(".kb") for kb in kbs]
     for name, kb in zip(names, kbs, strict=True):
-        if not name or name in RESERVED:
+        if not name or name in _RESERVED:
             raise BadArgument(f"{kb}: {name!r} is a path of the server's own; rename the folder", name=name)
         if names.count(name) > 1:
             raise BadArgument(f"{kb}: two knowledge bases are named {name!r}; rename a folder", name=name)

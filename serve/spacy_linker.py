@@ -18,40 +18,40 @@ from kbtools.answering.running_text import CANDIDATES, THRESHOLD
 from kbtools.errors import BadArgument, KBToolsError
 from kbtools.kb.vector_index import VectorIndex
 
-FACTORY = "kbtools_linker"
-LABEL = "ENTITY"
+_FACTORY = "kbtools_linker"
+_LABEL = "ENTITY"
 """The label of a span that no earlier component labelled."""
 
 Span.set_extension("kbtools", default=(), force=True)
 
 
 @Language.factory(
-    FACTORY,
+    _FACTORY,
     default_config={
         "kb": None,
         "backend": "embedded",
         "threshold": THRESHOLD,
         "limit": CANDIDATES,
-        "label": LABEL,
+        "label": _LABEL,
         "kb_url": "",
     },
     assigns=["doc.ents", "token.ent_kb_id", "span._.kbtools"],
 )
 def make_linker(
     nlp: Language, name: str, kb: str | None, backend: str, threshold: float, limit: int, label: str, kb_url: str
-) -> "SpacyLinker":
+) -> "_SpacyLinker":
     """Make the component; a pipeline that is saved keeps the path of the knowledge base, not its content.
 
     Raises BadArgument where no knowledge base is named, and as `open_kb` does.
     """
     if not kb:
         raise BadArgument(
-            f'name the knowledge base: nlp.add_pipe("{FACTORY}", config={{"kb": "sample.kb"}})', name="kb"
+            f'name the knowledge base: nlp.add_pipe("{_FACTORY}", config={{"kb": "sample.kb"}})', name="kb"
         )
-    return SpacyLinker(open_kb(kb, backend=backend), threshold=threshold, limit=limit, label=label, kb_url=kb_url)
+    return _SpacyLinker(open_kb(kb, backend=backend), threshold=threshold, limit=limit, label=label, kb_url=kb_url)
 
 
-class SpacyLinker:
+class _SpacyLinker:
     """A linker of the entities that a document has or, where it has none, those that running text mentions.
 
     With `displacy_options`, displaCy links each entity to its source.
@@ -71,7 +71,7 @@ class SpacyLinker:
         """Link a span that another component found."""
         matches = self.answerer.lookup(span.text, limit=self.limit).matches if span.text.strip() else ()
         score = matches[0].prior * matches[0].similarity / 100 if matches else 0.0
-        return with_candidates(span, span.label_, matches, known=score >= self.threshold)
+        return _with_candidates(span, span.label_, matches, known=score >= self.threshold)
 
     def mentions(self, doc: Doc) -> tuple[Span, ...]:
         """Find the mentions of a text, whole tokens, the earlier where two would share one."""
@@ -81,11 +81,11 @@ class SpacyLinker:
         for mention in self.answerer.link(doc.text, threshold=self.threshold, limit=self.limit).mentions:
             span = doc.char_span(mention.start, mention.end, alignment_mode="expand")
             if span is not None and (not spans or span.start >= spans[-1].end):
-                spans.append(with_candidates(span, self.label, mention.candidates, known=True))
+                spans.append(_with_candidates(span, self.label, mention.candidates, known=True))
         return tuple(spans)
 
 
-def with_candidates(span: Span, label: str, matches: tuple[EntityMatch, ...], *, known: bool) -> Span:
+def _with_candidates(span: Span, label: str, matches: tuple[EntityMatch, ...], *, known: bool) -> Span:
     """Make a span that has its candidates and, if it is known, the id of the first."""
     linked = Span(span.doc, span.start, span.end, label=label, kb_id=matches[0].id if known and matches else "")
     candidates: list[dict[str, Any]] = [match.to_dict() for match in matches]
@@ -93,7 +93,7 @@ def with_candidates(span: Span, label: str, matches: tuple[EntityMatch, ...], *,
     return linked
 
 
-VECTOR_LENGTH = 64
+_VECTOR_LENGTH = 64
 """Components of the zero vectors where the knowledge base has none: spaCy's own default."""
 
 
@@ -109,7 +109,7 @@ class SpacyKnowledgeBase(KnowledgeBase):  # type: ignore[misc]
         self.vectors: VectorIndex | None = None
         with suppress(KBToolsError):
             self.vectors = self.answerer.kb.vectors()
-        super().__init__(vocab, self.vectors.dim if self.vectors else VECTOR_LENGTH)
+        super().__init__(vocab, self.vectors.dim if self.vectors else _VECTOR_LENGTH)
 
     def get_candidates(self, mention: Span) -> Iterable[Candidate]:
         """List the entities that bear the words of a span, best first."""

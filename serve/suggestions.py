@@ -20,13 +20,13 @@ SUGGESTED = 20
 LAST_SUGGESTED = 1_000
 """Suggestions that a cursor reaches: all before it are computed too."""
 
-FORMS = 500
+_FORMS = 500
 """Names with a beginning among which those of the most facts are suggested."""
 
-SHORTEST_INSIDE = 3
+_SHORTEST_INSIDE = 3
 """Characters of a text from which names with a word that begins so are suggested: names are recalled by trigrams."""
 
-NOTABLE = 3
+_NOTABLE = 3
 
 
 def suggest_entities(edition: Edition, prefix: str, *, cursor: int) -> list[dict[str, Any]]:
@@ -38,28 +38,28 @@ def suggest_entities(edition: Edition, prefix: str, *, cursor: int) -> list[dict
     matches = matches_by_id(answerer, [prefix.strip()])
     named = answerer.lookup(prefix, limit=last).matches
     strict = [match for match in named if match.rung != "fuzzy"]
-    matches += strict + matches_by_id(answerer, entities_with_prefix(edition, prefix, limit=last))
+    matches += strict + matches_by_id(answerer, _entities_with_prefix(edition, prefix, limit=last))
     matches += [match for match in named if match.rung == "fuzzy"]
     distinct: dict[str, EntityMatch] = {}
     for match in matches:
         distinct.setdefault(match.id, match)
-    return [entity_suggestion(match) for match in list(distinct.values())[cursor:last]]
+    return [_entity_suggestion(match) for match in list(distinct.values())[cursor:last]]
 
 
-def entities_with_prefix(edition: Edition, prefix: str, *, limit: int) -> list[str]:
+def _entities_with_prefix(edition: Edition, prefix: str, *, limit: int) -> list[str]:
     """List the entities with a name that begins with a text, then those with a word in it that does.
 
     Those with the most facts come first, ties by row.
     """
     kb, form = edition.answerer.kb, normal_form(prefix)
-    first = entities_named(kb, kb.forms_with_prefix(form, limit=FORMS), limit=limit)
-    if len(first) >= limit or len(form) < SHORTEST_INSIDE:
+    first = _entities_named(kb, kb.forms_with_prefix(form, limit=_FORMS), limit=limit)
+    if len(first) >= limit or len(form) < _SHORTEST_INSIDE:
         return first
-    similar = kb.similar([form], limit=FORMS, cutoff=0.0)[0]
-    return first + entities_named(kb, [name.form for name in similar if f" {form}" in name.form], limit=limit)
+    similar = kb.similar([form], limit=_FORMS, cutoff=0.0)[0]
+    return first + _entities_named(kb, [name.form for name in similar if f" {form}" in name.form], limit=limit)
 
 
-def entities_named(kb: KnowledgeBase, forms: Sequence[str], *, limit: int) -> list[str]:
+def _entities_named(kb: KnowledgeBase, forms: Sequence[str], *, limit: int) -> list[str]:
     """List the entities with one of some names, those with the most facts first, ties by row."""
     bearers = [match.entities for matches in kb.lookup(forms).values() for match in matches]
     if not bearers:
@@ -69,8 +69,8 @@ def entities_named(kb: KnowledgeBase, forms: Sequence[str], *, limit: int) -> li
     return kb.ids(rows[most_facts])
 
 
-def entity_suggestion(match: EntityMatch) -> dict[str, Any]:
-    types = match.types[:NOTABLE]
+def _entity_suggestion(match: EntityMatch) -> dict[str, Any]:
+    types = match.types[:_NOTABLE]
     return {
         "id": match.id,
         "name": match.name or match.id,
@@ -108,7 +108,7 @@ def property_record(edition: Edition, relation: str) -> dict[str, Any]:
 def flyout(edition: Edition, kind: str, spelling: str) -> dict[str, str]:
     """Write what shows beside a suggestion; raise UnknownEntity for what there is not."""
     if kind == "entity":
-        return {"id": spelling, "html": summary(edition.answerer, spelling)}
+        return {"id": spelling, "html": _summary(edition.answerer, spelling)}
     vocabulary = edition.vocabulary
     known = vocabulary.type_rows if kind == "type" else vocabulary.relation_rows
     if spelling not in known:
@@ -116,17 +116,17 @@ def flyout(edition: Edition, kind: str, spelling: str) -> dict[str, str]:
     if kind == "property":
         name = vocabulary.relation_name(known[spelling])
         return {"id": spelling, "html": f"<p>{escape(name)}</p><p>{escape(spelling)}</p>"}
-    relations = ", ".join(vocabulary.relations_of_type(spelling)[:NOTABLE])
+    relations = ", ".join(vocabulary.relations_of_type(spelling)[:_NOTABLE])
     return {"id": spelling, "html": f"<p>{escape(spelling)}</p><p>{escape(relations)}</p>"}
 
 
 WIDTH, HEIGHT = 420, 300
 """Pixels of the window that the manifest asks for."""
 
-FACTS = 8
-NAMES = 6
+_FACTS = 8
+_NAMES = 6
 
-STYLE = "body{font:14px/1.4 system-ui,sans-serif;margin:8px}h1{font-size:16px;margin:0 0 4px}p{margin:4px 0}"
+_STYLE = "body{font:14px/1.4 system-ui,sans-serif;margin:8px}h1{font-size:16px;margin:0 0 4px}p{margin:4px 0}"
 STYLE_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """The policy of a preview: clients on other sites show it in a frame, and nothing in it runs."""
 
@@ -134,29 +134,29 @@ STYLE_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 def preview_page(answerer: Answerer, entity_id: str) -> str:
     """Write the page of an entity; raise UnknownEntity."""
     entity = answerer.entity(entity_id)
-    return small_page(entity.name or entity.id, summary(answerer, entity_id))
+    return small_page(entity.name or entity.id, _summary(answerer, entity_id))
 
 
 def small_page(title: str, body: str) -> str:
     """Write a page with a title, which is escaped, and a body of HTML."""
     return (
-        f'<!doctype html><html><head><meta charset="utf-8"><title>{escape(title)}</title><style>{STYLE}</style></head>'
+        f'<!doctype html><html><head><meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style></head>'
         f"<body>{body}</body></html>"
     )
 
 
-def summary(answerer: Answerer, entity_id: str) -> str:
+def _summary(answerer: Answerer, entity_id: str) -> str:
     """Write the names, types and some facts of an entity; raise UnknownEntity."""
     entity = answerer.entity(entity_id)
     lines = [f'<h1 dir="auto">{escape(entity.name or entity.id)}</h1><p>{escape(entity.id)}</p>']
     if entity.description:
         lines.append(f'<p dir="auto">{escape(entity.description)}</p>')
-    others = [name for name in (*entity.names, *entity.aliases) if name != entity.name][:NAMES]
+    others = [name for name in (*entity.names, *entity.aliases) if name != entity.name][:_NAMES]
     if others:
         lines.append(f'<p dir="auto">{escape(", ".join(others))}</p>')
     if entity.types:
         lines.append(f"<p>{escape(', '.join(kind.name or kind.id for kind in entity.types))}</p>")
-    for fact in answerer.facts(entity_id, limit=FACTS).facts:
+    for fact in answerer.facts(entity_id, limit=_FACTS).facts:
         relation, value = fact.relation.name or fact.relation.id, fact.object.name or fact.object.id
         lines.append(f'<p>{escape(relation)}: <bdi dir="auto">{escape(value)}</bdi></p>')
     return "".join(lines)

@@ -22,18 +22,18 @@ from kbtools.serve.reconciliation_queries import ExtensionProperty, ExtensionQue
 from kbtools.serve.vocabulary import Vocabulary
 from kbtools.storage import new_file
 
-COMPARED = 2
+_COMPARED = 2
 """Candidates of a row: the first, and the one that may tie with it."""
 
 AT_ONCE = 100
 """Rows that are extended in one look-up."""
 
-SUFFIXES = {".csv": ",", ".tsv": "\t", ".jsonl": ""}
+_SUFFIXES = {".csv": ",", ".tsv": "\t", ".jsonl": ""}
 """The formats of output, with the separator of each."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class _Judgement:
     """The first candidate of a row, if there is any, and what is thought of it."""
 
     outcome: str
@@ -61,7 +61,7 @@ class TableQuery:
     threshold: float | None = None
 
 
-OUTCOMES = {
+_OUTCOMES = {
     "tied": "tied",
     "doubtful": "with a candidate that is not certain",
     "unknown": "without a candidate",
@@ -71,14 +71,14 @@ OUTCOMES = {
 
 
 @dataclass(slots=True)
-class TableSummary:
+class _TableSummary:
     """The number of rows by outcome: matched, or one of OUTCOMES."""
 
     counts: Counter[str] = field(default_factory=Counter)
 
     def __str__(self) -> str:
         rows, matched = self.counts.total(), self.counts["matched"]
-        others = [f"{self.counts[outcome]:,} {words}" for outcome, words in OUTCOMES.items() if self.counts[outcome]]
+        others = [f"{self.counts[outcome]:,} {words}" for outcome, words in _OUTCOMES.items() if self.counts[outcome]]
         return ", ".join([f"{rows:,} rows: {matched:,} matched ({matched / max(rows, 1):.0%})", *others])
 
 
@@ -89,37 +89,37 @@ def reconcile_table(
     out: Path,
     *,
     count: Callable[[], None] = lambda: None,
-) -> TableSummary:
+) -> _TableSummary:
     """Write a table with the entity of each row to a file; `count` is called after each row.
 
     The file appears whole at the end. Raises UnknownType for a type that no entity has, BadArgument for a column or a
     relation that is not there, and for a file of another format than .csv, .tsv and .jsonl.
     """
-    if out.suffix.lower() not in SUFFIXES:
-        known = ", ".join(SUFFIXES)
+    if out.suffix.lower() not in _SUFFIXES:
+        known = ", ".join(_SUFFIXES)
         raise BadArgument(f"{out}: the output is written as {known}; name it with one of these suffixes", name="out")
-    edition, summary = Edition(answerer), TableSummary()
+    edition, summary = Edition(answerer), _TableSummary()
     query = replace(query, types=tuple(answerer.kb.types[answerer.reader.type_row(kind)] for kind in query.types))
-    column = place_of(table, query.column)
+    column = _place_of(table, query.column)
     properties = {
-        place_of(table, head): relation_of(edition.vocabulary, name) for head, name in query.properties.items()
+        _place_of(table, head): _relation_of(edition.vocabulary, name) for head, name in query.properties.items()
     }
-    extended = [relation_of(edition.vocabulary, name) for name in query.extend]
-    heads = [head_of(part, table.header) for part in ("id", "name", "score", "match", *query.extend)]
-    judged: dict[tuple[str, ...], Judgement] = {}
+    extended = [_relation_of(edition.vocabulary, name) for name in query.extend]
+    heads = [_head_of(part, table.header) for part in ("id", "name", "score", "match", *query.extend)]
+    judged: dict[tuple[str, ...], _Judgement] = {}
     out.parent.mkdir(parents=True, exist_ok=True)
     with new_file(out) as file:
-        write = row_writer(file, out.suffix.lower(), [*table.header, *heads])
+        write = _row_writer(file, out.suffix.lower(), [*table.header, *heads])
         for rows in table.batches(AT_ONCE):
             judgements = []
             for row in rows:
                 asked = tuple(row[place] for place in (column, *properties))
                 if asked not in judged:
-                    judged[asked] = judge(edition, query, asked[0], zip(properties.values(), asked[1:], strict=True))
+                    judged[asked] = _judge(edition, query, asked[0], zip(properties.values(), asked[1:], strict=True))
                 judgements.append(judged[asked])
                 summary.counts[judged[asked].outcome] += 1
                 count()
-            cells = extended_cells(edition, [entity.id for entity in judgements if entity.match], extended)
+            cells = _extended_cells(edition, [entity.id for entity in judgements if entity.match], extended)
             for row, entity in zip(rows, judgements, strict=True):
                 more = cells.get(entity.id, {}) if entity.match else {}
                 added = [entity.id, entity.name, entity.score, entity.match]
@@ -127,27 +127,27 @@ def reconcile_table(
     return summary
 
 
-def judge(edition: Edition, query: TableQuery, text: str, values: Iterable[tuple[str, str]]) -> Judgement:
+def _judge(edition: Edition, query: TableQuery, text: str, values: Iterable[tuple[str, str]]) -> _Judgement:
     """Reconcile a row by its name, and by the values of relations that it has."""
     if not text:
-        return Judgement("empty")
+        return _Judgement("empty")
     properties = [
         PropertyValue(relation=relation, raw=[*parts])
         for relation, cell in values
         if (parts := list(filter(None, re.split(r"\s*[;|]\s*", cell))))
     ]
-    asked = ReconciliationQuery(text=text, types=list(query.types), limit=COMPARED, properties=properties)
+    asked = ReconciliationQuery(text=text, types=list(query.types), limit=_COMPARED, properties=properties)
     candidates = reconcile(edition, asked)
     if not candidates:
-        return Judgement("unknown")
+        return _Judgement("unknown")
     first, *others = candidates
     tied = bool(others) and others[0]["score"] >= first["score"]
     likely = query.threshold is not None and first["score"] >= query.threshold
     outcome = "tied" if tied else "matched" if first["match"] or likely else "doubtful"
-    return Judgement(outcome, first["id"], first["name"], first["score"])
+    return _Judgement(outcome, first["id"], first["name"], first["score"])
 
 
-def extended_cells(edition: Edition, ids: Sequence[str], relations: Sequence[str]) -> dict[str, dict[str, str]]:
+def _extended_cells(edition: Edition, ids: Sequence[str], relations: Sequence[str]) -> dict[str, dict[str, str]]:
     """Return the values of relations of some entities, as text."""
     if not ids or not relations:
         return {}
@@ -161,31 +161,31 @@ def extended_cells(edition: Edition, ids: Sequence[str], relations: Sequence[str
     }
 
 
-def row_writer(file: BinaryIO, suffix: str, header: Sequence[str]) -> Callable[[Sequence[Any]], None]:
+def _row_writer(file: BinaryIO, suffix: str, header: Sequence[str]) -> Callable[[Sequence[Any]], None]:
     """Return what writes a row under a header, in the format of a suffix."""
     text = codecs.getwriter("utf-8")(file, "replace")
     if suffix == ".jsonl":
         return lambda row: text.write(json.dumps(dict(zip(header, row, strict=True)), ensure_ascii=False) + "\n")
-    writer = csv.writer(text, delimiter=SUFFIXES[suffix], lineterminator="\n")
+    writer = csv.writer(text, delimiter=_SUFFIXES[suffix], lineterminator="\n")
     writer.writerow(header)
     return lambda row: writer.writerow([str(cell).lower() if isinstance(cell, bool) else cell for cell in row])
 
 
-def place_of(table: PlainTable, head: str) -> int:
+def _place_of(table: PlainTable, head: str) -> int:
     """Return the place of the column that a person means; raise BadArgument if there is none."""
     if column := find_head(head, table.header):
         return table.header.index(column)
     raise BadArgument(f"no column {head!r}; the columns are {', '.join(map(repr, table.header))}", name="column")
 
 
-def head_of(part: str, columns: Sequence[str]) -> str:
+def _head_of(part: str, columns: Sequence[str]) -> str:
     """Return the head of a new column, another one than the table has."""
     while part in columns:
         part = f"kb_{part}"
     return part
 
 
-def relation_of(vocabulary: Vocabulary, text: str) -> str:
+def _relation_of(vocabulary: Vocabulary, text: str) -> str:
     """Return the relation of an id or a name; raise BadArgument if there is none, or several."""
     found = find_relations(vocabulary.kb, text)
     if len(found) == 1:

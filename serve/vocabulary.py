@@ -10,7 +10,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.text.normaliser import normal_form
 
-SAMPLED = 20_000
+_SAMPLED = 20_000
 """Entities by which types and relations are counted: enough to order the frequent ones, read in a tenth of a second."""
 
 
@@ -32,7 +32,7 @@ class Vocabulary:
     def sample(self) -> EntityRows:
         """Return entities from the whole range of rows, ascending."""
         entities = self.kb.entity_rows()
-        places = np.linspace(0, max(0, len(entities) - 1), min(len(entities), SAMPLED)).astype(np.int64)
+        places = np.linspace(0, max(0, len(entities) - 1), min(len(entities), _SAMPLED)).astype(np.int64)
         return entities[np.unique(places)]
 
     @cached_property
@@ -83,21 +83,21 @@ class Vocabulary:
 
     def find_types(self, prefix: str) -> list[str]:
         """List the types whose id or a word of it begins with a text, the frequent first."""
-        rows = completions(prefix, self.kb.types, self.kb.types, self.type_counts)
+        rows = _completions(prefix, self.kb.types, self.kb.types, self.type_counts)
         return [self.kb.types[row] for row in rows]
 
     def find_relations(self, prefix: str) -> list[str]:
         """List the relations whose id or name, or a word of it, begins with a text, the frequent first."""
         names = [self.relation_name(row) for row in range(len(self.kb.relations))]
-        return [self.kb.relations[row] for row in completions(prefix, self.kb.relations, names, self.relation_counts)]
+        return [self.kb.relations[row] for row in _completions(prefix, self.kb.relations, names, self.relation_counts)]
 
 
-def completions(prefix: str, ids: Sequence[str], names: Sequence[str], counts: NDArray[np.int64]) -> list[int]:
+def _completions(prefix: str, ids: Sequence[str], names: Sequence[str], counts: NDArray[np.int64]) -> list[int]:
     """Find the rows that a text begins, first by id or name, then by an inner word; of each the frequent first."""
-    form = words(prefix)
+    form = _words(prefix)
     ranked = []
     for row, (known_id, name) in enumerate(zip(ids, names, strict=True)):
-        id_words, name_words = words(known_id), words(name)
+        id_words, name_words = _words(known_id), _words(name)
         if known_id == prefix or id_words.startswith(form) or name_words.startswith(form):
             ranked.append((known_id != prefix, 0, -int(counts[row]), row))
         elif f" {form}" in id_words or f" {form}" in name_words:
@@ -105,6 +105,6 @@ def completions(prefix: str, ids: Sequence[str], names: Sequence[str], counts: N
     return [rank[-1] for rank in sorted(ranked)]
 
 
-def words(text: str) -> str:
+def _words(text: str) -> str:
     """Divide an id or a name into lower-case words: `book.written_work` is `book written work`."""
     return normal_form(text.replace("_", " "))

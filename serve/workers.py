@@ -10,9 +10,9 @@ from kbtools.deadline import check_time, set_deadline, too_slow
 from kbtools.errors import ServerBusy
 from kbtools.serve.live_kb import Edition, LiveKB
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-THREADS = 4
+_THREADS = 4
 """Python computes in one thread at a time: the others read what a memory map has yet to fetch."""
 
 LONG = 500
@@ -22,26 +22,26 @@ LONG = 500
 LINKED = 25
 """Characters of running text that are linked in the time that one of a question takes: 10 ms for 1,000 on FBSQ."""
 
-WAITING = 256
+_WAITING = 256
 """Answers that may wait for a thread; at a few milliseconds each, the last one waits about a second."""
 
 LONG_WAITING = 32
 """Long answers that may wait for their one thread, so that they never fill the queue of the short ones."""
 
-SECONDS = 30.0
+_SECONDS = 30.0
 """Time that an answer may take, the wait for a thread included."""
 
 
 class Workers:
     """A bounded pool of threads, with one beside it for what takes long, so that short questions never wait for it."""
 
-    def __init__(self, *, threads: int = THREADS, waiting: int = WAITING, seconds: float = SECONDS) -> None:
+    def __init__(self, *, threads: int = _THREADS, waiting: int = _WAITING, seconds: float = _SECONDS) -> None:
         self.pool = ThreadPoolExecutor(threads, thread_name_prefix="answer")
         self.long_pool = ThreadPoolExecutor(1, thread_name_prefix="long")
         self.waiting, self.seconds = waiting, seconds
         self.pending = dict.fromkeys((self.pool, self.long_pool), 0)
 
-    async def run(self, job: Callable[[], T], *, characters: float = 0) -> T:
+    async def run(self, job: Callable[[], _T], *, characters: float = 0) -> _T:
         """Compute in a thread; raise ServerBusy where too much waits, AnswerTooSlow where it takes too long.
 
         The job is as much work as a question of so many characters. One whose time is up does not begin, and one that
@@ -53,7 +53,7 @@ class Workers:
             raise ServerBusy(f"{self.pending[pool]} answers are being computed; ask again in a second")
         since = monotonic()
 
-        def timed_job() -> T:
+        def timed_job() -> _T:
             set_deadline(self.seconds, since=since)
             check_time()
             return job()
@@ -67,16 +67,16 @@ class Workers:
         except TimeoutError as error:
             raise too_slow(self.seconds) from error
 
-    async def run_on(self, kb: LiveKB, job: Callable[[Edition], T], *, characters: float = 0) -> T:
+    async def run_on(self, kb: LiveKB, job: Callable[[Edition], _T], *, characters: float = 0) -> _T:
         """Compute with the newest edition of a knowledge base; raise as `run` does."""
 
-        def with_newest() -> T:
+        def with_newest() -> _T:
             with kb.newest() as edition:
                 return job(edition)
 
         return await self.run(with_newest, characters=characters)
 
-    def finished(self, pool: ThreadPoolExecutor, future: "asyncio.Future[T]") -> None:
+    def finished(self, pool: ThreadPoolExecutor, future: "asyncio.Future[_T]") -> None:
         self.pending[pool] -= 1
         if not future.cancelled():
             future.exception()  # seen: whoever asked may be gone

@@ -45,13 +45,13 @@ from kbtools.text.readings import variant_table
 
 logger = logging.getLogger(__name__)
 
-NAMED = """
+_NAMED = """
 (SELECT 1 FROM names SEMI JOIN (SELECT id FROM fact_ids WHERE is_subject {limit}) ON id = names.entity LIMIT 1)
 """
-MOST_TRIED = 10_000
+_MOST_TRIED = 10_000
 """Subjects of facts that are looked up among the names first."""
 
-ADDRESS_SPACE = 2_000_000_000
+_ADDRESS_SPACE = 2_000_000_000
 """Bytes of address space below which a build is refused: of the sample's, with two threads, some that had 1.6 GB were
 ended by a library that was given no more, none that had 1.7 GB."""
 
@@ -108,8 +108,8 @@ def build(
     for source in sources:
         check_source(source.path)
     check_columns(sources, options)
-    check_target(out)
-    if not force and (old := unchanged(sources, out, options)):
+    _check_target(out)
+    if not force and (old := _unchanged(sources, out, options)):
         return Built(old, fresh=False)
     with ExitStack() as locks, built_folder(out, ours=is_ours) as folder:
         # The manifest comes last, when all that it names is there.
@@ -124,14 +124,14 @@ def build(
 def require_address_space() -> None:
     """Refuse a build under a limit with which libraries would end the process; raise MemoryExhausted."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE:
+    if limit != resource.RLIM_INFINITY and limit < _ADDRESS_SPACE:
         raise MemoryExhausted(
-            f"a build needs {ADDRESS_SPACE:,} bytes of address space, found a limit of {limit:,}; "
+            f"a build needs {_ADDRESS_SPACE:,} bytes of address space, found a limit of {limit:,}; "
             "raise it with ulimit -v"
         )
 
 
-def check_target(out: Path) -> None:
+def _check_target(out: Path) -> None:
     """Refuse to replace anything but an empty folder, or a knowledge base that nothing else was put into."""
     place = os.fsencode(os.path.realpath(out))
     try:
@@ -176,7 +176,7 @@ def keep_vectors(old: Path, new: Path, manifest: Manifest, locks: ExitStack) -> 
         link_or_copy(old / FOLDER / name, new / FOLDER / name)
 
 
-def option_record(options: ReadOptions, sources: Sequence[Source]) -> dict[str, object]:
+def _option_record(options: ReadOptions, sources: Sequence[Source]) -> dict[str, object]:
     """Record the options that change what is read, or whether it is refused; of the ids to keep, only the hash."""
     ids = sha256("\n".join(sorted(options.keep.ids)).encode()).hexdigest()  # as there may be millions
     whole = replace(options, keep=replace(options.keep, ids=frozenset({ids})))
@@ -188,7 +188,7 @@ def option_record(options: ReadOptions, sources: Sequence[Source]) -> dict[str, 
     }
 
 
-def unchanged(sources: Sequence[Source], out: Path, options: ReadOptions) -> Manifest | None:
+def _unchanged(sources: Sequence[Source], out: Path, options: ReadOptions) -> Manifest | None:
     """Return the old manifest if the same files, by checksum, were read in the same way by the same versions.
 
     None if a file of the old knowledge base is damaged, so that it is built again.
@@ -202,7 +202,7 @@ def unchanged(sources: Sequence[Source], out: Path, options: ReadOptions) -> Man
     except (KBMissing, KBUnusable):
         return None
     # Sizes before checksums: most changed sources are told without reading one.
-    same = old.options == option_record(options, sources) and old.versions == versions()
+    same = old.options == _option_record(options, sources) and old.versions == versions()
     before = Counter((source.kind, source.bytes) for source in old.sources)
     if not same or before != Counter((source.kind, source.path.stat().st_size) for source in sources):
         return None
@@ -228,16 +228,16 @@ def write_knowledge(
 
     def fill(tables: Staging) -> None:
         tables.require_memory(sum(source.path.stat().st_size for source in sources))
-        read.extend(stage(tables, source, options, watch) for source in sources)
+        read.extend(_stage(tables, source, options, watch) for source in sources)
         if any(source.format == WIDE for source in sources):
             link_cells(tables)
         for derive in (merge_ids, widen_types, name_units, lend_labels, name_relations):
             derive(tables)
         # Names alone are a knowledge base, in which names are found.
         wanted = any(source.kind == "facts" for source in sources) or not tables.count("names")
-        require(tables.pieces.facts or not wanted, "no fact was read", sources)
+        _require(tables.pieces.facts or not wanted, "no fact was read", sources)
         if tables.pieces.facts:
-            require_names(tables, sources, read)
+            _require_names(tables, sources, read)
         else:
             logger.warning("no facts were given: names are found, and no question has an answer")
         if counted := tables.count("counts"):
@@ -245,10 +245,10 @@ def write_knowledge(
                 tables.count(f"(SELECT 1 FROM {table} SEMI JOIN counts ON counts.entity = {table}.{column} LIMIT 1)")
                 for table, column in (("fact_ids", "id"), ("names", "entity"))
             )
-            require(known, f"none of {counted:,} counts is of an entity with a fact or a name", sources)
+            _require(known, f"none of {counted:,} counts is of an entity with a fact or a name", sources)
 
     manifest = write_tables(fill, folder, watch=watch, memory=memory)
-    return replace(manifest, sources=tuple(read), options=option_record(options, sources))
+    return replace(manifest, sources=tuple(read), options=_option_record(options, sources))
 
 
 def write_tables(fill: Callable[[Staging], None], folder: Path, *, watch: BuildProgress, memory: str) -> Manifest:
@@ -276,20 +276,20 @@ def write_tables(fill: Callable[[Staging], None], folder: Path, *, watch: BuildP
     )
 
 
-def require_names(tables: Staging, sources: Sequence[Source], read: Sequence[SourceFile]) -> None:
+def _require_names(tables: Staging, sources: Sequence[Source], read: Sequence[SourceFile]) -> None:
     """Fail where no name is of the subject of a fact; show how ids are spelt on either side, or what was left out."""
     # Most often some of the first will do, which is told without a table of all.
-    if not any(tables.count(NAMED.format(limit=limit)) for limit in (f"LIMIT {MOST_TRIED}", "")):
+    if not any(tables.count(_NAMED.format(limit=limit)) for limit in (f"LIMIT {_MOST_TRIED}", "")):
         subject, entity = tables.first("fact_ids WHERE is_subject", "id"), tables.first("names", "entity")
         left_out = {f"left out: {kind}" for file in read for kind, _, _ in file.skipped}
         nothing = "; ".join(["no name was read", *sorted(left_out), *(note for file in read for note in file.notes)])
         if not entity and all(source.format == WIDE for source in sources):
             raise NothingBuilt(f"no column holds names; say which with --name ({nothing})")
         spelt = f"facts are of {subject!r}, names of {entity!r}" if entity else nothing
-        require(0, "no name belongs to the subject of a fact", sources, because=f" ({spelt})")
+        _require(0, "no name belongs to the subject of a fact", sources, because=f" ({spelt})")
 
 
-def require(count: bool | int, problem: str, sources: Sequence[Source], *, because: str = "") -> None:
+def _require(count: bool | int, problem: str, sources: Sequence[Source], *, because: str = "") -> None:
     """Fail a stage that produced nothing."""
     if not count:
         paths = ", ".join(source.name for source in sources)
@@ -297,7 +297,7 @@ def require(count: bool | int, problem: str, sources: Sequence[Source], *, becau
         raise NothingBuilt(f"{problem}; check that {paths} {together} given to the right options{because}")
 
 
-def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildProgress) -> SourceFile:
+def _stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildProgress) -> SourceFile:
     """Read one source into the work tables."""
     name = source.label or source.path.name
     reading = open_reading(source, options, progress=lambda done: watch.progress(str(source.path), done))
@@ -306,7 +306,7 @@ def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPro
         reading.redirects = pa.Table.from_batches(earlier, schema=SCHEMAS["redirects"])
     rows: Counter[str] = Counter()
     for batch in gathered(read_ahead(reading.batches()), BATCH):
-        tables.add(work_table(source, batch.kind), batch.table)
+        tables.add(_work_table(source, batch.kind), batch.table)
         rows[batch.kind] += batch.table.num_rows
     skips = reading.skips
     if not rows:
@@ -320,7 +320,7 @@ def stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPro
     return SourceFile(path, source.kind, size, reading.digest, skips.lines, skipped, tuple(skips.notes))
 
 
-def work_table(source: Source, kind: Kind) -> str:
+def _work_table(source: Source, kind: Kind) -> str:
     """Return the work table of a kind of rows; what a graph says to be the same is no redirect."""
     if kind == "redirects":
         return "redirects" if source.directed else "same"

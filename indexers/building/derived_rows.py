@@ -3,10 +3,10 @@ redirects and merged ids before ids become rows, and cells of tables that are th
 
 from kbtools.indexers.building.staging import IN_LANGUAGES, ONE_LINE, Staging
 
-UNIT = r'^"(.*)"\^\^<http://www\.wikidata\.org/entity/(Q\d+)>$'
+_UNIT = r'^"(.*)"\^\^<http://www\.wikidata\.org/entity/(Q\d+)>$'
 """A quantity of Wikidata as its readers leave it: the unit is the datatype."""
 
-SUPERTYPES = """
+_SUPERTYPES = """
 WITH RECURSIVE above AS (
   SELECT DISTINCT type, type AS parent FROM types
   UNION SELECT above.type, subclasses.parent FROM above JOIN subclasses ON subclasses.type = above.parent)
@@ -14,9 +14,9 @@ SELECT DISTINCT entity, parent AS type FROM types JOIN above USING (type)
 """
 """Types and all that is above them; a union that keeps no row twice ends in circles too."""
 
-UNIT_NAMES = f"""
+_UNIT_NAMES = f"""
 CREATE TABLE units AS
-WITH used AS (SELECT DISTINCT regexp_extract(id, '{UNIT}', 2) AS entity FROM fact_ids
+WITH used AS (SELECT DISTINCT regexp_extract(id, '{_UNIT}', 2) AS entity FROM fact_ids
   WHERE id LIKE '"%"^^<http://www.wikidata.org/entity/Q%>')
 SELECT entity, replace(replace(coalesce(text, entity), '\\', '\\\\'), '"', '\\"') AS text FROM used LEFT JOIN (
   SELECT entity, text, row_number() OVER (PARTITION BY entity ORDER BY rank, length(text), text) AS place
@@ -24,21 +24,21 @@ SELECT entity, replace(replace(coalesce(text, entity), '\\', '\\\\'), '"', '\\"'
 WHERE place IS NULL OR place = 1
 """
 
-UNITS = f"""
+_UNITS = f"""
 SELECT number,
   CASE WHEN units.text IS NULL THEN id
-  ELSE '"' || regexp_extract(id, '{UNIT}', 1) || ' ' || units.text || '"' END AS id, is_subject
+  ELSE '"' || regexp_extract(id, '{_UNIT}', 1) || ' ' || units.text || '"' END AS id, is_subject
 FROM fact_ids LEFT JOIN units ON id LIKE '"%"^^<http://www.wikidata.org/entity/Q%>'
-  AND units.entity = regexp_extract(id, '{UNIT}', 2)
+  AND units.entity = regexp_extract(id, '{_UNIT}', 2)
 """
 
-LENT = r"""
+_LENT = r"""
 INSERT INTO names SELECT entity, rank, text, language FROM labels
 WHERE entity IN (SELECT id FROM fact_ids)
   AND NOT regexp_full_match(entity, 'P\d+') AND entity NOT IN (SELECT entity FROM names)
 """
 
-PROPERTIES = r"""
+_PROPERTIES = r"""
 CREATE TABLE properties AS
 WITH used AS (SELECT DISTINCT relation FROM predicates)
 SELECT relation, relation AS entity FROM used
@@ -48,7 +48,7 @@ UNION SELECT relation, regexp_replace(relation, '^http.*/prop/direct/(P\d+)$', '
 """
 """Relations, and the ids under which they are described: Wikidata's `prop/direct/P19` is `entity/P19`, or P19."""
 
-LABELS = f"""
+_LABELS = f"""
 CREATE TABLE relation_labels AS
 SELECT relation, {IN_LANGUAGES.format(order="source, rank, length(line), line", text="line")} AS text FROM (
   SELECT *, row_number() OVER (PARTITION BY relation, tag ORDER BY source, rank, length(line), line) AS place FROM (
@@ -65,7 +65,7 @@ WHERE place = 1 GROUP BY relation
 The usual one is that of the first language.
 """
 
-NOT_ENTITIES = r"""
+_NOT_ENTITIES = r"""
 CREATE TABLE not_entities AS
 WITH named AS (SELECT DISTINCT properties.entity FROM properties SEMI JOIN names USING (entity))
 (SELECT entity FROM named
@@ -78,12 +78,12 @@ UNION SELECT entity FROM names WHERE entity LIKE '%P%' AND
 """
 """Entities that are properties: relations that no fact is about, and what is typed or numbered as one."""
 
-LINKS = """
+_LINKS = """
 CREATE TABLE links AS
 SELECT old, new FROM redirects WHERE old <> new UNION SELECT old, new FROM same WHERE old <> new
 """
 
-RANKS = """
+_RANKS = """
 CREATE TABLE ranks AS
 WITH ids AS (SELECT old AS id FROM links UNION SELECT new FROM links),
 subjects AS (SELECT DISTINCT id AS subject FROM fact_ids WHERE is_subject AND id IN (SELECT id FROM ids))
@@ -93,12 +93,12 @@ FROM ids
 """
 """The id of an entity that stays has the lowest rank: no file redirects it, then it has facts, then by spelling."""
 
-PAIRS = """
+_PAIRS = """
 CREATE TABLE pairs AS SELECT DISTINCT greatest(o.rank, n.rank) AS old, least(o.rank, n.rank) AS new
 FROM links JOIN ranks o ON o.id = links.old JOIN ranks n ON n.id = links.new
 """
 
-STEP = """
+_STEP = """
 CREATE OR REPLACE TABLE pairs AS
 WITH best AS (SELECT old, min(new) AS new FROM pairs GROUP BY old),
 nearer AS (SELECT old, new FROM best
@@ -109,17 +109,17 @@ UNION SELECT old, new FROM target WHERE old IN (SELECT new FROM nearer)
 """
 """Point each id to the best id that it is known to be, and what it pointed to as well; ranks only fall, so it ends."""
 
-OPEN = """
+_OPEN = """
 (SELECT 1 FROM pairs GROUP BY old HAVING count(*) > 1
 UNION ALL SELECT 1 FROM pairs WHERE new IN (SELECT old FROM pairs))
 """
 
-MERGED = """
+_MERGED = """
 INSERT INTO merged SELECT o.id AS old, n.id AS new FROM pairs
 JOIN ranks o ON o.rank = pairs.old JOIN ranks n ON n.rank = pairs.new
 """
 
-RENAMED = {
+_RENAMED = {
     "fact_ids": ("id",),
     "names": ("entity",),
     "counts": ("entity",),
@@ -133,13 +133,13 @@ RENAMED = {
 CELL = r'^"(.*)"\^\^<cell:([a-z]+)>$'
 """A cell of a table as its reader leaves it: the kind of its value, or how it is linked, is the datatype."""
 
-CELLS = f"""
+_CELLS = f"""
 CREATE TABLE cells AS
 SELECT DISTINCT id, regexp_extract(id, '{CELL}', 1) AS text, regexp_extract(id, '{CELL}', 2) AS kind
 FROM fact_ids WHERE id LIKE '"%"^^<cell:%>'
 """
 
-LINKED = """
+_LINKED = """
 CREATE TABLE linked AS
 WITH known AS (SELECT entity AS id FROM names UNION SELECT entity FROM types UNION SELECT old FROM redirects
   UNION SELECT id FROM fact_ids WHERE is_subject),
@@ -151,7 +151,7 @@ WHERE known.id IS NOT NULL OR called.entity IS NOT NULL
 """
 """The cells that are ids of entities, or names that one entity alone has, in columns that are linked by names."""
 
-VALUES = """
+_VALUES = """
 SELECT number, CASE
   WHEN linked.entity IS NOT NULL THEN linked.entity
   WHEN cells.id IS NULL THEN fact_ids.id
@@ -169,26 +169,26 @@ FROM fact_ids LEFT JOIN cells ON cells.id = fact_ids.id LEFT JOIN linked ON link
 def widen_types(tables: Staging) -> None:
     """Add the superclasses of its types to every entity."""
     if tables.count("subclasses"):
-        tables.rewrite("types", SUPERTYPES)
+        tables.rewrite("types", _SUPERTYPES)
 
 
 def name_units(tables: Staging) -> None:
     """Write the name of the unit behind each quantity, its id if it has none."""
-    tables.run(UNIT_NAMES)
+    tables.run(_UNIT_NAMES)
     if tables.count("units"):
-        tables.rewrite("fact_ids", UNITS)
+        tables.rewrite("fact_ids", _UNITS)
 
 
 def lend_labels(tables: Staging) -> None:
     """Add the names of entities that were left out and that facts speak of."""
     if tables.count("labels"):
-        tables.run(LENT)
+        tables.run(_LENT)
 
 
 def name_relations(tables: Staging) -> int:
     """Move the names of properties from the entities to the relations; return the number of names."""
     tables.write_tags()
-    for statement in (PROPERTIES, LABELS, NOT_ENTITIES):
+    for statement in (_PROPERTIES, _LABELS, _NOT_ENTITIES):
         tables.run(statement)
     # Else `place of birth` would be linked as an entity in every question about one.
     tables.run("DELETE FROM names WHERE entity IN (SELECT entity FROM not_entities)")
@@ -199,13 +199,13 @@ def merge_ids(tables: Staging) -> int:
     """Rewrite the ids of merged entities in every work table; return the number of merged ids."""
     if not tables.count("redirects") + tables.count("same"):
         return 0
-    for statement in (LINKS, RANKS, PAIRS):
+    for statement in (_LINKS, _RANKS, _PAIRS):
         tables.run(statement)
     # Each step lets every id point to the best that is known of it, until none points on.
-    while tables.count(OPEN):
-        tables.run(STEP)
-    tables.run(MERGED)
-    for table, columns in RENAMED.items():
+    while tables.count(_OPEN):
+        tables.run(_STEP)
+    tables.run(_MERGED)
+    for table, columns in _RENAMED.items():
         renamed = ", ".join(f"coalesce(of_{column}.new, {column}) AS {column}" for column in columns)
         joined = " ".join(f"LEFT JOIN merged of_{column} ON of_{column}.old = {column}" for column in columns)
         tables.rewrite(table, f"SELECT {table}.* REPLACE ({renamed}) FROM {table} {joined}")
@@ -214,7 +214,7 @@ def merge_ids(tables: Staging) -> int:
 
 def link_cells(tables: Staging) -> None:
     """Write each cell of a table as the entity that it is the id of, or as a value."""
-    tables.run(CELLS + ";" + LINKED)
-    tables.rewrite("fact_ids", VALUES)
+    tables.run(_CELLS + ";" + _LINKED)
+    tables.rewrite("fact_ids", _VALUES)
     tables.drop("cells")
     tables.drop("linked")

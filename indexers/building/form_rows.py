@@ -18,22 +18,22 @@ from kbtools.text.rewritings import LEADING, LEGAL_WORDS
 from kbtools.text.rungs import Form
 from kbtools.text.variants import JOINED, SPECIAL, name_forms
 
-LETTERS = r"^[A-Za-z]+( [A-Za-z]+)*$"
+_LETTERS = r"^[A-Za-z]+( [A-Za-z]+)*$"
 
-REWRITTEN = (
+_REWRITTEN = (
     rf"(^| )([b-z]|[xiv]+|{'|'.join(sorted(SPECIAL))})( |$)|^(a|an|the) | the "
     rf"| ({'|'.join(sorted(LEGAL_WORDS))})$|{LEADING.pattern.partition('(?=')[0]}"
 )
 """Words that some rule may rewrite: initials, numbers, abbreviations, articles and legal forms. Every such name is read
 by itself, and some that need not be."""
 
-LEFT_OUT = rf"{REWRITTEN}|(^| )(a|an|the)( |$)"
+_LEFT_OUT = rf"{_REWRITTEN}|(^| )(a|an|the)( |$)"
 """The same with every article, which names with an initial, a hyphen or a slash are found without."""
 
-WORDS = "[a-z]{2,}(?: [a-z]{2,})*"
+_WORDS = "[a-z]{2,}(?: [a-z]{2,})*"
 
 
-class Shape(NamedTuple):
+class _Shape(NamedTuple):
     """A pattern of names in lower case, its words that must be plain, and the forms of such a name, the normal first.
 
     Words and forms are spelt by the groups of the pattern.
@@ -44,26 +44,26 @@ class Shape(NamedTuple):
     forms: tuple[tuple[str, Form], ...]
 
 
-SHAPES = (
-    Shape(rf"^({WORDS}) ?, ({WORDS})$", r"\1 \2",
+_SHAPES = (
+    _Shape(rf"^({_WORDS}) ?, ({_WORDS})$", r"\1 \2",
           ((r"\1 \2", Form.NORMAL), (r"\2 \1", Form.COMMA), (r"\1", Form.COMMA))),
     # No single letter that is a word too, nor one that stands for `and`, `versus` or five.
-    Shape(rf"^({WORDS}) ([b-mo-ruw-z])\.? ({WORDS})$", r"\1 \3",
+    _Shape(rf"^({_WORDS}) ([b-mo-ruw-z])\.? ({_WORDS})$", r"\1 \3",
           ((r"\1 \2 \3", Form.NORMAL), (r"\1 \3", Form.SHORTENED))),
-    Shape(rf"^(?:the|an?) ({WORDS})$", r"\1", ((r"\0", Form.NORMAL), (r"\1", Form.ARTICLE))),
-    Shape(rf"^({WORDS}) ?'s((?: [a-z]{{2,}})*)$", r"\1\2",
+    _Shape(rf"^(?:the|an?) ({_WORDS})$", r"\1", ((r"\0", Form.NORMAL), (r"\1", Form.ARTICLE))),
+    _Shape(rf"^({_WORDS}) ?'s((?: [a-z]{{2,}})*)$", r"\1\2",
           ((r"\1 s\2", Form.NORMAL), (r"\1s\2", Form.APOSTROPHE))),
 )  # fmt: skip
 
-PUNCTUATED = r"^[ -~]+$"
-NOT_PUNCTUATION = r"[0-9&'`(\[,+]|[a-z][!$@][a-z]| [:/] |[a-z]{4}\. [a-z]"
+_PUNCTUATED = r"^[ -~]+$"
+_NOT_PUNCTUATION = r"[0-9&'`(\[,+]|[a-z][!$@][a-z]| [:/] |[a-z]{4}\. [a-z]"
 """What other rules begin with, and digits."""
 
-CODE = r"(^|[^a-z])[a-z]{1,3}[^a-z ]+[a-z]{1,3}($|[^a-z])"
+_CODE = r"(^|[^a-z])[a-z]{1,3}[^a-z ]+[a-z]{1,3}($|[^a-z])"
 """Short words with marks alone between them, which a hyphen or a slash may make one code of."""
 
 
-class SpeltForms(NamedTuple):
+class _SpeltForms(NamedTuple):
     """Forms of one rewriting, each with the place of its name."""
 
     places: NDArray[np.uint32]
@@ -98,7 +98,7 @@ def form_rows(texts: pa.StringArray, aliases: pa.BooleanArray, entities: pa.UInt
     )
 
 
-class NamesLeft:
+class _NamesLeft:
     """The names that no shape has taken yet, in lower case, with their places."""
 
     def __init__(self, texts: pa.StringArray) -> None:
@@ -112,50 +112,50 @@ class NamesLeft:
         return places, texts
 
 
-def shaped_forms(texts: pa.StringArray) -> tuple[list[SpeltForms], NDArray[np.uint32]]:
+def shaped_forms(texts: pa.StringArray) -> tuple[list[_SpeltForms], NDArray[np.uint32]]:
     """Return the forms of all names of these shapes, and the places of the others."""
     plain = is_plain(texts)
-    left = NamesLeft(texts)
+    left = _NamesLeft(texts)
     places, names = left.take(plain)
-    spelt = [SpeltForms(places, pc.ascii_lower(names), Form.NORMAL)]
+    spelt = [_SpeltForms(places, pc.ascii_lower(names), Form.NORMAL)]
     left.texts = pc.ascii_lower(left.texts)
-    spelt.append(punctuated_forms(left))
-    for shape in SHAPES:
-        spelt += forms_of_shape(left, shape)
+    spelt.append(_punctuated_forms(left))
+    for shape in _SHAPES:
+        spelt += _forms_of_shape(left, shape)
     return spelt, left.places
 
 
 def is_plain(texts: pa.StringArray) -> pa.BooleanArray:
     """Return which names surely have one form only, themselves in lower case."""
-    letters = pc.match_substring_regex(texts, LETTERS)
-    return pc.and_(letters, pc.invert(pc.match_substring_regex(pc.ascii_lower(texts), REWRITTEN)))
+    letters = pc.match_substring_regex(texts, _LETTERS)
+    return pc.and_(letters, pc.invert(pc.match_substring_regex(pc.ascii_lower(texts), _REWRITTEN)))
 
 
-def punctuated_forms(left: NamesLeft) -> SpeltForms:
+def _punctuated_forms(left: _NamesLeft) -> _SpeltForms:
     """Take names whose only form is their words, whatever marks stand between these."""
     texts = left.texts
     normal = pc.ascii_trim(pc.replace_substring_regex(texts, "[^a-z]+", " "), " ")
     joined = pc.match_substring_regex(texts, JOINED.pattern)
     rewritten = pc.or_(
-        pc.match_substring_regex(normal, REWRITTEN),
-        pc.and_(joined, pc.or_(pc.match_substring_regex(normal, LEFT_OUT), pc.match_substring_regex(texts, CODE))),
+        pc.match_substring_regex(normal, _REWRITTEN),
+        pc.and_(joined, pc.or_(pc.match_substring_regex(normal, _LEFT_OUT), pc.match_substring_regex(texts, _CODE))),
     )
-    other = pc.or_(rewritten, pc.or_(pc.match_substring_regex(texts, NOT_PUNCTUATION), pc.equal(normal, "")))
-    mask = pc.and_(pc.match_substring_regex(texts, PUNCTUATED), pc.invert(other))
+    other = pc.or_(rewritten, pc.or_(pc.match_substring_regex(texts, _NOT_PUNCTUATION), pc.equal(normal, "")))
+    mask = pc.and_(pc.match_substring_regex(texts, _PUNCTUATED), pc.invert(other))
     places, _ = left.take(mask)
-    return SpeltForms(places, normal.filter(mask), Form.NORMAL)
+    return _SpeltForms(places, normal.filter(mask), Form.NORMAL)
 
 
-def forms_of_shape(left: NamesLeft, shape: Shape) -> Iterator[SpeltForms]:
+def _forms_of_shape(left: _NamesLeft, shape: _Shape) -> Iterator[_SpeltForms]:
     """Take the names of a shape."""
     like = pc.match_substring_regex(left.texts, shape.pattern)
     words = pc.replace_substring_regex(left.texts.filter(like), shape.pattern, shape.words)
-    plain = pc.invert(pc.match_substring_regex(words, LEFT_OUT))
+    plain = pc.invert(pc.match_substring_regex(words, _LEFT_OUT))
     places, texts = left.take(pc.replace_with_mask(like, like, plain))
     normal: pa.StringArray | None = None
     for spelling, form in shape.forms:
         forms = pc.replace_substring_regex(texts, shape.pattern, spelling)
         # `Lagos, Lagos` is the same the other way round.
         other = pc.not_equal(forms, normal) if normal is not None else pa.repeat(pa.scalar(True), len(forms))
-        yield SpeltForms(places[np.asarray(other)], forms.filter(other), form)
+        yield _SpeltForms(places[np.asarray(other)], forms.filter(other), form)
         normal = forms if normal is None else normal

@@ -25,20 +25,20 @@ from kbtools.indexers.folder.form_store import KIND_SHIFT, LONGEST_KEY, NORMAL, 
 from kbtools.indexers.folder.language_sets import NUMBERS, SETS, set_text, spoken
 from kbtools.kb.language_tags import UND
 
-MAP_SIZE = 1 << 26
+_MAP_SIZE = 1 << 26
 """Bytes of address space that writing begins with: the map is doubled when it is full, since `ulimit -v` counts it."""
 
-WRITTEN_AT_ONCE = 500_000
+_WRITTEN_AT_ONCE = 500_000
 """Pairs of one transaction, whose dirty pages lie in memory until it ends."""
 
-SCARCE = 1 << 20
+_SCARCE = 1 << 20
 """Free bytes below which a disk is taken to be full."""
 
-WORD_COUNTS = pa.schema({"word": pa.string(), "names": pa.uint32()})
+_WORD_COUNTS = pa.schema({"word": pa.string(), "names": pa.uint32()})
 
-WIDTHS = ("<u1", "<u2", "<u4")
+_WIDTHS = ("<u1", "<u2", "<u4")
 
-NUMBERS_AT_ONCE = 1_000_000
+_NUMBERS_AT_ONCE = 1_000_000
 """Numbers that are made narrower at once."""
 
 
@@ -62,12 +62,12 @@ class FormWriter:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.map_size = MAP_SIZE
+        self.map_size = _MAP_SIZE
         with self.failing():
             self.environment = lmdb.open(
                 str(path),
                 subdir=False,
-                map_size=MAP_SIZE,
+                map_size=_MAP_SIZE,
                 max_dbs=2,
                 lock=False,
                 sync=False,
@@ -113,7 +113,7 @@ class FormWriter:
 
     def append(self, database: Any, items: Iterator[tuple[bytes, bytes]]) -> None:
         """Append sorted pairs, committing now and then so that memory stays bounded."""
-        while batch := list(islice(items, WRITTEN_AT_ONCE)):
+        while batch := list(islice(items, _WRITTEN_AT_ONCE)):
             self.put(database, batch, append=True)
 
     def put(self, database: Any, batch: list[tuple[bytes, bytes]], *, append: bool) -> None:
@@ -136,7 +136,7 @@ class FormWriter:
         except lmdb.MemoryError as error:
             raise OSError(errno.ENOMEM, f"no address space for {self.map_size:,} bytes, see ulimit -v") from error
         except lmdb.Error as error:
-            full = shutil.disk_usage(self.path.parent).free < SCARCE
+            full = shutil.disk_usage(self.path.parent).free < _SCARCE
             limited = resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY
             raise OSError(errno.ENOSPC if full else errno.EFBIG if limited else errno.EIO, str(error)) from error
 
@@ -162,21 +162,21 @@ def group_forms(batches: Iterable[pa.RecordBatch]) -> Iterator[FormGroups]:
         # The last form of a batch may go on in the next one.
         last = batch.num_rows - pc.sum(pc.equal(batch.column(0), batch.column(0)[-1])).as_py()
         if last or (rest and rest[0].column(0)[0] != batch.column(0)[0]):
-            yield group_rows(pa.Table.from_batches([*rest, batch.slice(0, last)]))
+            yield _group_rows(pa.Table.from_batches([*rest, batch.slice(0, last)]))
             rest = []
         rest.append(batch.slice(last))
     if rest:
-        yield group_rows(pa.Table.from_batches(rest))
+        yield _group_rows(pa.Table.from_batches(rest))
 
 
-def group_rows(table: pa.Table) -> FormGroups:
+def _group_rows(table: pa.Table) -> FormGroups:
     """Lay out the values of whole forms."""
     forms, kinds, texts, entities, names = (column.combine_chunks() for column in table.columns)
     kinds, entities, names = (column.to_numpy() for column in (kinds, entities, names))
     rows = len(kinds)
-    new_form = differs(forms)
+    new_form = _differs(forms)
     # Rows come sorted, so that a group ends where another kind or spelling begins.
-    new_group = new_form | differs(texts)
+    new_group = new_form | _differs(texts)
     new_group[1:] |= kinds[1:] != kinds[:-1]
     firsts, group = np.flatnonzero(new_group), np.cumsum(new_group)
     values = np.empty(rows + 2 * len(firsts), dtype="<u4")
@@ -195,7 +195,7 @@ def group_rows(table: pa.Table) -> FormGroups:
     )
 
 
-def differs(texts: pa.StringArray) -> NDArray[np.bool_]:
+def _differs(texts: pa.StringArray) -> NDArray[np.bool_]:
     """Return which texts differ from the one before; the first one does."""
     other = pc.not_equal(texts.slice(1), texts.slice(0, len(texts) - 1)).to_numpy(zero_copy_only=False)
     return np.concatenate([np.ones(1, dtype=bool), other])
@@ -210,7 +210,7 @@ def count_words(forms: pa.StringArray) -> pa.Table:
     pairs = np.sort(owners << np.uint64(32) | codes)
     distinct = pairs[np.diff(pairs, prepend=~pairs[:1]) != 0]
     counts = np.bincount(distinct.astype(np.uint32), minlength=len(words.dictionary))
-    return pa.table([words.dictionary, pa.array(counts, pa.uint32())], schema=WORD_COUNTS)
+    return pa.table([words.dictionary, pa.array(counts, pa.uint32())], schema=_WORD_COUNTS)
 
 
 class LanguageWriter:
@@ -220,7 +220,7 @@ class LanguageWriter:
         self.folder, self.tags = folder, [tag or UND for tag in tags]
         self.numbers: dict[str, int] = {}
         self.names: Counter[int] = Counter()
-        self.column = ColumnWriter(folder / NUMBERS, WIDTHS[-1])
+        self.column = ColumnWriter(folder / NUMBERS, _WIDTHS[-1])
 
     def write(self, parts: pa.StringArray) -> None:
         """Take for each name twice the number of each of its languages, 1 more for an alias, with spaces between."""
@@ -264,11 +264,11 @@ class LanguageWriter:
     def narrow(self) -> str:
         """Write the numbers again with as many bytes as the largest needs; give the hash."""
         wide = self.folder / NUMBERS
-        width = next(width for width in WIDTHS if len(self.numbers) - 1 <= np.iinfo(width).max)
-        numbers = read_column(wide, WIDTHS[-1])
+        width = next(width for width in _WIDTHS if len(self.numbers) - 1 <= np.iinfo(width).max)
+        numbers = read_column(wide, _WIDTHS[-1])
         with closing(ColumnWriter(self.folder / f"{NUMBERS}.new", width)) as narrow:
-            for first in range(0, len(numbers), NUMBERS_AT_ONCE):
-                narrow.write(numbers[first : first + NUMBERS_AT_ONCE])
+            for first in range(0, len(numbers), _NUMBERS_AT_ONCE):
+                narrow.write(numbers[first : first + _NUMBERS_AT_ONCE])
             digest = narrow.close()
         (self.folder / f"{NUMBERS}.new").replace(wide)
         return digest

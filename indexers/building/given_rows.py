@@ -20,7 +20,7 @@ from kbtools.indexers.readers.table_files import ROWS, value_column
 from kbtools.indexers.readers.table_rows import StrangeCell
 from kbtools.storage import temporary_folder
 
-HEADS = {
+_HEADS = {
     "facts": ("subject", "relation", "object"),
     "names": ("id", "name"),
     "aliases": ("id", "alias"),
@@ -32,7 +32,7 @@ HEADS = {
 }
 """The columns that the values of a tuple stand for."""
 
-SOURCE_KINDS: dict[str, SourceKind] = {
+_SOURCE_KINDS: dict[str, SourceKind] = {
     "facts": "facts",
     "names": "names",
     "aliases": "names",
@@ -46,13 +46,13 @@ SOURCE_KINDS: dict[str, SourceKind] = {
     "wikidata": "any",
 }
 
-READERS = {"table": WIDE, "wikidata": WIKIDATA}
+_READERS = {"table": WIDE, "wikidata": WIKIDATA}
 """The kinds whose format is known."""
 
-NAMED = ("names", "aliases", "descriptions", "relations")
+_NAMED = ("names", "aliases", "descriptions", "relations")
 """The kinds whose tuples may say the language too."""
 
-CALLED = {"id": "entity"}
+_CALLED = {"id": "entity"}
 """The option `columns` calls an entity by its own name."""
 
 
@@ -101,10 +101,10 @@ def read_options(
 
 def sources_of(kind: str, rows: Any, path: Path, columns: Mapping[str, str]) -> Iterator[Source]:
     """Yield the files of a kind, or the one that its rows are written to."""
-    source_kind, reader = SOURCE_KINDS[kind], READERS.get(kind)
+    source_kind, reader = _SOURCE_KINDS[kind], _READERS.get(kind)
     if isinstance(rows, str | os.PathLike):
         rows = [rows]
-    batches = frame_batches(kind, rows)
+    batches = _frame_batches(kind, rows)
     if batches is None:
         if not isinstance(rows, Iterable):
             raise BadArgument(f"{kind}: expected paths, a data frame or rows, found {rows!r}", name=kind)
@@ -115,23 +115,23 @@ def sources_of(kind: str, rows: Any, path: Path, columns: Mapping[str, str]) -> 
         if isinstance(first, str | os.PathLike):
             yield from (Source(Path(name), source_kind, format=reader) for name in chain([first], remaining))
             return
-        batches = row_batches(kind, chain([first], remaining), columns)
+        batches = _row_batches(kind, chain([first], remaining), columns)
     if kind in ("any", "wikidata"):
         name = "rdf" if kind == "any" else kind
         raise BadArgument(f"{name}: expected paths, found rows", name=name)
     path = path.with_suffix(".txt" if kind == "counts" else ".arrow")
-    if write_counts(batches, path) if kind == "counts" else write_batches(batches, path):
+    if _write_counts(batches, path) if kind == "counts" else _write_batches(batches, path):
         yield Source(path, source_kind, label=f"{kind} given in Python", format=reader)
 
 
-def frame_batches(kind: str, frame: Any) -> Iterator[pa.RecordBatch] | None:
+def _frame_batches(kind: str, frame: Any) -> Iterator[pa.RecordBatch] | None:
     """Yield the rows of a data frame of pandas, or of what streams Arrow, as polars and DuckDB do; else return None."""
     # Asked of the class: a relation of DuckDB takes any attribute for a column.
     if hasattr(type(frame), "itertuples"):
         parts = (frame.iloc[start : start + ROWS] for start in range(0, len(frame), ROWS))
         return (
             pa.RecordBatch.from_arrays(
-                [series_column(kind, part.iloc[:, place], str(name)) for place, name in enumerate(frame.columns)],
+                [_series_column(kind, part.iloc[:, place], str(name)) for place, name in enumerate(frame.columns)],
                 names=list(map(str, frame.columns)),
             )
             for part in parts
@@ -139,21 +139,21 @@ def frame_batches(kind: str, frame: Any) -> Iterator[pa.RecordBatch] | None:
     return iter(pa.RecordBatchReader.from_stream(frame)) if hasattr(type(frame), "__arrow_c_stream__") else None
 
 
-def series_column(kind: str, series: Any, name: str) -> pa.Array:
+def _series_column(kind: str, series: Any, name: str) -> pa.Array:
     """Return a column of a data frame, value by value where it holds several types."""
     try:
         column = pa.array(series, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
-        return given_column(kind, list(series), name, 0)
+        return _given_column(kind, list(series), name, 0)
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def row_batches(kind: str, rows: Iterable[Any], columns: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+def _row_batches(kind: str, rows: Iterable[Any], columns: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
     """Yield rows by column; dictionaries have their own columns."""
-    heads = HEADS.get(kind, ())
-    named = [columns.get(CALLED.get(head, head), head) for head in heads]
+    heads = _HEADS.get(kind, ())
+    named = [columns.get(_CALLED.get(head, head), head) for head in heads]
     layouts = {len(heads): named}
-    if kind in NAMED:
+    if kind in _NAMED:
         layouts[3] = [*named, columns.get("language", "language")]
     if kind == "counts":
         layouts[2] = named[1:]
@@ -168,14 +168,14 @@ def row_batches(kind: str, rows: Iterable[Any], columns: Mapping[str, str]) -> I
             else:
                 raise BadArgument(f"{kind}: row {number} is {row!r}, expected {', '.join(heads)}", name=kind)
         names = list(dict.fromkeys(name for record in records for name in record))
-        arrays = [given_column(kind, [record.get(name) for record in records], str(name), before) for name in names]
+        arrays = [_given_column(kind, [record.get(name) for record in records], str(name), before) for name in names]
         yield pa.RecordBatch.from_arrays(arrays, names=list(map(str, names)))
         before += len(part)
 
 
-def given_column(kind: str, values: list[Any], name: str, before: int) -> pa.Array:
+def _given_column(kind: str, values: list[Any], name: str, before: int) -> pa.Array:
     """Return values of Python as a column of text, or of lists of it; raise BadArgument for what is neither."""
-    values, strange = list(map(plain, values)), list[StrangeCell]()
+    values, strange = list(map(_plain, values)), list[StrangeCell]()
     column = value_column(values, name, strange, strict=False)
     if strange:
         cell = strange[0]
@@ -184,7 +184,7 @@ def given_column(kind: str, values: list[Any], name: str, before: int) -> pa.Arr
     return column
 
 
-def write_batches(batches: Iterable[pa.RecordBatch], path: Path) -> bool:
+def _write_batches(batches: Iterable[pa.RecordBatch], path: Path) -> bool:
     """Write tables to a file, a stream for each change of their columns; return whether there was a row."""
     rows = 0
     with path.open("wb") as file:
@@ -196,10 +196,10 @@ def write_batches(batches: Iterable[pa.RecordBatch], path: Path) -> bool:
     return rows > 0
 
 
-def write_counts(batches: Iterable[pa.RecordBatch], path: Path) -> bool:
+def _write_counts(batches: Iterable[pa.RecordBatch], path: Path) -> bool:
     """Write counts as a file of them has them; return whether there was any."""
     records = (record for batch in batches for record in batch.to_pylist())
-    heads = HEADS["counts"]
+    heads = _HEADS["counts"]
     cells = ([str(record[head]) for head in heads if record.get(head) is not None] for record in records)
     return write_lines(("\t".join(" ".join(cell.split()) for cell in row) for row in cells), path)
 
@@ -208,7 +208,7 @@ def json_lines(kind: str, records: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Yield records as JSON."""
     for number, record in enumerate(records, 1):
         try:
-            yield json.dumps({str(name): plain(value) for name, value in record.items()})
+            yield json.dumps({str(name): _plain(value) for name, value in record.items()})
         except TypeError as error:
             raise BadArgument(f"{kind}: row {number} is {record!r} ({error})", name=kind) from error
 
@@ -220,7 +220,7 @@ def write_lines(lines: Iterable[str], path: Path) -> bool:
         return file.tell() > 0
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Return a value out of NumPy, a date or Decimal as text; None for a missing one, which is not equal to itself."""
     value = value.item() if hasattr(value, "item") else value.tolist() if hasattr(value, "tolist") else value
     if hasattr(value, "isoformat"):

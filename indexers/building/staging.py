@@ -23,18 +23,18 @@ from kbtools.storage import is_disk_full
 MEMORY = "1GB"
 """Memory of the work tables unless told otherwise: beyond it DuckDB writes to the disk."""
 
-SHARE = 0.5
+_SHARE = 0.5
 """Of what is free, the share for the work tables: the writers of the indexes take some 0.4 GB beside them."""
 
 BATCH = 250_000
 """Rows that are taken and handed over at once: two of DuckDB's groups of rows, which smaller ones would be copied into
 by way of its log."""
 
-FORMS_AT_ONCE = 8_192
+_FORMS_AT_ONCE = 8_192
 """Forms that are taken at once: tantivy queues 10,000 and indexes them while others are hashed and written; with more,
 whoever adds them spins until there is room."""
 
-TABLES = """
+_TABLES = """
 CREATE TABLE fact_ids (number UINTEGER, id VARCHAR, is_subject BOOLEAN);
 CREATE TABLE predicates (number UINTEGER, relation VARCHAR);
 CREATE TABLE fact_rows (subject UINTEGER, relation UINTEGER, object UINTEGER);
@@ -52,33 +52,33 @@ CREATE TABLE forms (form VARCHAR, kind UTINYINT, text VARCHAR, entity UINTEGER, 
 CREATE TABLE words (word VARCHAR, names UINTEGER);
 """
 
-PASSES = (1, 2, 4, 8, 16, 32, 64)
+_PASSES = (1, 2, 4, 8, 16, 32, 64)
 """Into how many parts ids are divided, each made distinct by itself, where the memory is too small for fewer."""
 
-DISTINCT = "INSERT INTO distinct_ids SELECT DISTINCT id FROM ({ids})"
+_DISTINCT = "INSERT INTO distinct_ids SELECT DISTINCT id FROM ({ids})"
 
-INTERN = """
+_INTERN = """
 CREATE TABLE {table} AS SELECT id, (row_number() OVER (ORDER BY id) - 1)::UINTEGER AS row FROM distinct_ids
 """
 
 ENTITY_IDS = "SELECT id FROM fact_ids UNION ALL SELECT entity FROM names"
 
-ENTITY_ROWS = "SELECT row FROM fact_ids JOIN entities USING (id) ORDER BY number"
+_ENTITY_ROWS = "SELECT row FROM fact_ids JOIN entities USING (id) ORDER BY number"
 
-RELATION_ROWS = "SELECT row FROM predicates JOIN relations ON relations.id = relation ORDER BY number"
+_RELATION_ROWS = "SELECT row FROM predicates JOIN relations ON relations.id = relation ORDER BY number"
 
-NAMES = f"""
+_NAMES = f"""
 SELECT entity, rank = {ALIAS} OR rank > min(rank) OVER (PARTITION BY entity) AS alias, text, roles FROM
 (SELECT e.row AS entity, min(names.rank) AS rank, names.text AS text, {{roles}} AS roles FROM names
 JOIN entities e ON e.id = names.entity GROUP BY e.row, names.text) ORDER BY entity, rank, text
 """
 """Names of the first language that an entity has are its names, those of later ones are aliases."""
 
-ROLES = f"array_to_string(list_sort(list_distinct(list(2 * language + (names.rank = {ALIAS})::UTINYINT))), ' ')"
+_ROLES = f"array_to_string(list_sort(list_distinct(list(2 * language + (names.rank = {ALIAS})::UTINYINT))), ' ')"
 """The languages of a text with its part in each, a name or an alias: twice the number of the language, and 1 more for
 an alias. In a knowledge base of one language there is nothing to tell apart."""
 
-UNKNOWN_TYPES = "SELECT DISTINCT entity, type FROM types ANTI JOIN entities ON entities.id = types.entity"
+_UNKNOWN_TYPES = "SELECT DISTINCT entity, type FROM types ANTI JOIN entities ON entities.id = types.entity"
 
 ONE_LINE = r"trim(regexp_replace(text, '[\s\p{Z}\x1e\x1f]+', ' ', 'g'))"
 """A text without line breaks, nor the marks of `SpokenText`."""
@@ -89,7 +89,7 @@ THEN string_agg(tag || chr(31) || {text}, chr(30) ORDER BY {order})
 ELSE first({text} ORDER BY {order}) END"""
 """The texts of a group in its languages, as `stored_text` writes them; a plain text where there is one language."""
 
-QUERIES = {
+_QUERIES = {
     "facts": "SELECT subject, relation, object FROM fact_rows ORDER BY ALL",
     "incoming": "SELECT object, relation, subject FROM fact_rows ORDER BY ALL",
     "types": """
@@ -119,9 +119,9 @@ GROUP BY ALL ORDER BY ALL
 }
 """The tables of `SortedTables`, but for names."""
 
-FACT_ROWS = pa.schema({name: pa.uint32() for name in ("subject", "relation", "object")})
+_FACT_ROWS = pa.schema({name: pa.uint32() for name in ("subject", "relation", "object")})
 
-Numbers = NDArray[np.int64]
+_Numbers = NDArray[np.int64]
 
 
 class Staging:
@@ -147,7 +147,7 @@ class Staging:
         self.cursors: list[duckdb.DuckDBPyConnection] = []
         self.languages: dict[str, int] = {}
         """The numbers of the languages of names, in the order in which they came."""
-        self.connection.execute(TABLES)
+        self.connection.execute(_TABLES)
 
     def __enter__(self) -> "Staging":
         return self
@@ -178,7 +178,7 @@ class Staging:
         require_memory(
             round(min(self.limit(), sources)),
             "the work tables of the build",
-            instead=f"--memory {max(1, round(SHARE * free / 1e6))}MB fits, the disk takes the rest",
+            instead=f"--memory {max(1, round(_SHARE * free / 1e6))}MB fits, the disk takes the rest",
         )
 
     def run(self, statement: str) -> None:
@@ -216,14 +216,14 @@ class Staging:
 
     def rows(self, table: str) -> Iterator[pa.RecordBatch]:
         if table == "names":
-            return self.stream(NAMES.format(roles=ROLES if len(self.languages) > 1 else "''"))
+            return self.stream(_NAMES.format(roles=_ROLES if len(self.languages) > 1 else "''"))
         if table == "forms":
             # The writer of the fuzzy index takes memory of its own.
             self.connection.execute(f"SET memory_limit = '{round(self.limit() / 2048)}KiB'")
-            return self.stream(QUERIES[table], rows=FORMS_AT_ONCE)
+            return self.stream(_QUERIES[table], rows=_FORMS_AT_ONCE)
         if table == "descriptions":
             self.write_tags()
-        return self.stream(QUERIES[table])
+        return self.stream(_QUERIES[table])
 
     def write_tags(self) -> None:
         """Write the tags of languages into a table, by their numbers."""
@@ -232,7 +232,7 @@ class Staging:
             self.connection.execute("INSERT INTO tags VALUES (?, ?)", [number, tag])
 
     def unknown_types(self) -> int:
-        return self.count(f"({UNKNOWN_TYPES})")
+        return self.count(f"({_UNKNOWN_TYPES})")
 
     def searchable(self, forms: pa.StringArray, names: NDArray[np.uint32]) -> tuple[list[str], NDArray[np.uint32]]:
         return forms.to_pylist(), names
@@ -252,7 +252,7 @@ class Staging:
         self.number_ids("entities", ENTITY_IDS)
         self.number_ids("relations", "SELECT relation AS id FROM predicates")
         self.number_ids("kinds", "SELECT type AS id FROM types")
-        for rows in self.pieces.rows(self.stream(ENTITY_ROWS), self.stream(RELATION_ROWS)):
+        for rows in self.pieces.rows(self.stream(_ENTITY_ROWS), self.stream(_RELATION_ROWS)):
             self.add("fact_rows", rows)
         for table in ("fact_ids", "predicates"):
             self.drop(table)
@@ -262,17 +262,17 @@ class Staging:
 
         DuckDB puts what it joins and sorts on the disk, but not the hash table of what is distinct.
         """
-        for parts in PASSES:
+        for parts in _PASSES:
             self.connection.execute("CREATE OR REPLACE TABLE distinct_ids (id VARCHAR)")
             try:
                 for part in range(parts):
                     own = f" WHERE hash(id) % {parts} = {part}" if parts > 1 else ""
-                    self.connection.execute(DISTINCT.format(ids=ids) + own)
+                    self.connection.execute(_DISTINCT.format(ids=ids) + own)
                 break
             except duckdb.OutOfMemoryException as error:
-                if parts == PASSES[-1] or is_disk_full(error):
+                if parts == _PASSES[-1] or is_disk_full(error):
                     raise
-        self.connection.execute(INTERN.format(table=table))
+        self.connection.execute(_INTERN.format(table=table))
         self.drop("distinct_ids")
 
     def drop(self, table: str) -> None:
@@ -300,17 +300,17 @@ class FactPieces:
         """Take a piece; give its ids, each with its number and whether it is a subject, and its relations likewise."""
         subjects = facts["subject"].chunks
         ends = pa.chunked_array([*subjects, *facts["object"].chunks], pa.string())
-        ids, numbers = encoded(ends)
-        relations, relation_numbers = encoded(facts["relation"])
+        ids, numbers = _encoded(ends)
+        relations, relation_numbers = _encoded(facts["relation"])
         subject, target = np.split(numbers, 2)
         columns = np.stack([subject, relation_numbers, target]).astype("<u4")
         self.file.write(columns.tobytes())
         # The ids of subjects come first, since those of objects were looked at after them.
         is_subject = np.arange(len(ids)) <= subject.max(initial=-1)
         spelt = pa.table(
-            {"number": numbered(self.ids, len(ids)), "id": ids, "is_subject": pa.array(is_subject)},
+            {"number": _numbered(self.ids, len(ids)), "id": ids, "is_subject": pa.array(is_subject)},
         )
-        predicates = pa.table({"number": numbered(self.relations, len(relations)), "relation": relations})
+        predicates = pa.table({"number": _numbered(self.relations, len(relations)), "relation": relations})
         self.sizes.append((len(facts), len(ids), len(relations)))
         self.facts, self.ids = self.facts + len(facts), self.ids + len(ids)
         self.relations += len(relations)
@@ -318,19 +318,19 @@ class FactPieces:
 
     def rows(self, entities: Iterable[pa.RecordBatch], relations: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         """Yield the facts as rows, given those of all numbers of entities and of relations in their order."""
-        entity_rows, relation_rows = InOrder(entities), InOrder(relations)
+        entity_rows, relation_rows = _InOrder(entities), _InOrder(relations)
         self.file.seek(0)
         for facts, ids, predicates in self.sizes:
             columns = np.frombuffer(self.file.read(12 * facts), dtype="<u4").reshape(3, facts)
             of_ids, of_relations = entity_rows.take(ids), relation_rows.take(predicates)
             subject, relation, target = of_ids[columns[0]], of_relations[columns[1]], of_ids[columns[2]]
-            yield pa.table([subject, relation, target], schema=FACT_ROWS)
+            yield pa.table([subject, relation, target], schema=_FACT_ROWS)
 
     def close(self) -> None:
         self.file.close()
 
 
-class InOrder:
+class _InOrder:
     """A reader of a column of numbers, so many at a time, whatever the batches that it comes in."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
@@ -347,7 +347,7 @@ class InOrder:
         return whole[:count]
 
 
-def encoded(texts: pa.ChunkedArray) -> tuple[pa.StringArray, Numbers]:
+def _encoded(texts: pa.ChunkedArray) -> tuple[pa.StringArray, _Numbers]:
     """Number texts from 0: give each distinct one, by the order in which they come, and the number of every one."""
     chunks = texts.dictionary_encode().chunks
     numbers = [np.asarray(chunk.indices, dtype=np.int64) for chunk in chunks]
@@ -355,6 +355,6 @@ def encoded(texts: pa.ChunkedArray) -> tuple[pa.StringArray, Numbers]:
     return distinct, np.concatenate([*numbers, np.empty(0, dtype=np.int64)])
 
 
-def numbered(first: int, count: int) -> pa.UInt32Array:
+def _numbered(first: int, count: int) -> pa.UInt32Array:
     """Return the numbers from the first on; Arrow refuses those that are too large."""
     return pa.array(np.arange(first, first + count), pa.int64()).cast(pa.uint32())

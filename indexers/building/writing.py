@@ -22,18 +22,18 @@ from kbtools.indexers.folder.kb_folder import COLUMNS, FORMS, FUZZY, STRINGS, WO
 from kbtools.read_ahead import read_ahead
 from kbtools.record_files import file_digest
 
-HEX = 64
+_HEX = 64
 """Hexadecimal digits of a SHA-256."""
 
-WORDS_AT_ONCE = 250_000
+_WORDS_AT_ONCE = 250_000
 """Normal forms whose words are counted together."""
 
-Batches = Iterable[pa.RecordBatch]
-Report = Callable[[str, str], None]
+_Batches = Iterable[pa.RecordBatch]
+_Report = Callable[[str, str], None]
 """Called at the end of each step with its name and what it counted."""
 
 
-TABLES = {
+_TABLES = {
     "relation_names": "the name of each relation, empty for none",
     "redirects": "merged ids, ascending, and the row of the entity that each stands for",
     "descriptions": "entities, ascending, and the description of each",
@@ -48,7 +48,7 @@ TABLES = {
 """The columns of each table; its rows are sorted by all of them unless it says otherwise."""
 
 
-class SortedTables(Protocol):
+class _SortedTables(Protocol):
     """The content of a knowledge base as the writer reads it: rows of entities, relations and types, sorted."""
 
     @property
@@ -60,7 +60,7 @@ class SortedTables(Protocol):
         """Return the ids of `entities`, `relations` or `kinds`, by row."""
         ...
 
-    def rows(self, table: str) -> Batches:
+    def rows(self, table: str) -> _Batches:
         """Return the rows of a table, as TABLES names and orders them; facts may come again."""
         ...
 
@@ -94,10 +94,10 @@ class Content:
     checksums: dict[str, str]
 
 
-def write_content(tables: SortedTables, folder: Path, *, done: Report, threads: int) -> Content:
+def write_content(tables: _SortedTables, folder: Path, *, done: _Report, threads: int) -> Content:
     """Write every file of a knowledge base but its manifest; WORK inside the folder is for temporary files."""
     with ExitStack() as files:
-        writer = Writer(folder, tables, files)
+        writer = _Writer(folder, tables, files)
         entities = writer.write_ids()
         named = writer.write_relation_names()
         merged = writer.write_optional("redirects", "redirect.old", "redirect.row")
@@ -142,10 +142,10 @@ def write_content(tables: SortedTables, folder: Path, *, done: Report, threads: 
     )
 
 
-class Writer:
+class _Writer:
     """A writer of the files of a knowledge base from sorted tables, which hashes the content on the way."""
 
-    def __init__(self, folder: Path, tables: SortedTables, files: ExitStack) -> None:
+    def __init__(self, folder: Path, tables: _SortedTables, files: ExitStack) -> None:
         self.folder = folder
         self.tables = tables
         self.files = files
@@ -161,10 +161,10 @@ class Writer:
     def checksums(self) -> dict[str, str]:
         """Return the SHA-256 of each file of columns and strings, as it was written."""
         hashes = self.hashes | self.derived
-        columns = {name: value for name, value in hashes.items() if len(value) == HEX}
-        strings = {name: value for name, value in hashes.items() if len(value) > HEX}
-        texts = {f"{name}.utf8": value[:HEX] for name, value in strings.items()}
-        return columns | texts | {f"{name}.starts": value[HEX:] for name, value in strings.items()}
+        columns = {name: value for name, value in hashes.items() if len(value) == _HEX}
+        strings = {name: value for name, value in hashes.items() if len(value) > _HEX}
+        texts = {f"{name}.utf8": value[:_HEX] for name, value in strings.items()}
+        return columns | texts | {f"{name}.starts": value[_HEX:] for name, value in strings.items()}
 
     def write_ids(self) -> int:
         """Write the ids of entities, relations and types; return the number of entities, values among them."""
@@ -223,7 +223,7 @@ class Writer:
         pairs_of = self.starts("fact.first")
         in_facts = np.zeros(entities, dtype=bool)
         last = (-1, -1)
-        for subject, relation, target in without_repeats(self.tables.rows("facts")):
+        for subject, relation, target in _without_repeats(self.tables.rows("facts")):
             # A pair begins where subject or relation are others than in the row before, across batches too.
             new = np.ones(len(subject), dtype=bool)
             new[1:] = (subject[1:] != subject[:-1]) | (relation[1:] != relation[:-1])
@@ -248,7 +248,7 @@ class Writer:
         """Write the facts once more, by object: the relation and the subject of each, ascending."""
         relations, subjects = self.column("incoming.relation"), self.column("incoming.subject")
         facts_of = self.starts("incoming.first")
-        for target, relation, subject in without_repeats(self.tables.rows("incoming")):
+        for target, relation, subject in _without_repeats(self.tables.rows("incoming")):
             facts_of.write(target)
             relations.write(relation)
             subjects.write(subject)
@@ -320,7 +320,7 @@ class Writer:
                 edits.add(*searchable)
                 form_filter.add(group.forms)
                 uncounted.append(normal)
-                if sum(map(len, uncounted)) >= WORDS_AT_ONCE:
+                if sum(map(len, uncounted)) >= _WORDS_AT_ONCE:
                     self.tables.add("words", count_words(pa.concat_arrays(uncounted)))
                     uncounted.clear()
                 yield group
@@ -349,7 +349,7 @@ class Writer:
         self.derived |= {"edit.key": keys.close(), "edit.row": rows.close(), "edit.signature": signature.close()}
 
 
-def without_repeats(batches: Iterable[pa.RecordBatch]) -> Iterator[list[NDArray[np.uint32]]]:
+def _without_repeats(batches: Iterable[pa.RecordBatch]) -> Iterator[list[NDArray[np.uint32]]]:
     """Yield the columns of sorted rows, each distinct row once, across batches too."""
     last: list[int] = []
     for batch in filter(len, batches):

@@ -33,13 +33,13 @@ from kbtools.indexers.elastic.versions import (
 CONTROL = "kbtools-builds"
 """The index that holds the notes."""
 
-BEAT = 5.0
+_BEAT = 5.0
 """Seconds between two signs of life."""
 
 STALE = 120.0
 """Seconds without a sign of life after which a note is free. Clocks of machines may differ by less than that."""
 
-Condition = dict[str, int]
+_Condition = dict[str, int]
 """What the next change of a note must state: the number of its last change."""
 
 
@@ -89,53 +89,53 @@ class BuildNote:
             ) from error
 
 
-def note_path(kb: str) -> str:
+def _note_path(kb: str) -> str:
     return f"/{CONTROL}/_doc/{kb}"
 
 
-def read_note(cluster: Cluster, kb: str) -> tuple[BuildNote, Condition] | None:
+def read_note(cluster: Cluster, kb: str) -> tuple[BuildNote, _Condition] | None:
     """Read the note of a knowledge base; None if nothing is being made of it."""
-    answer = cluster.ask("GET", note_path(kb), to="read the note of a load", missing_ok=True)
+    answer = cluster.ask("GET", _note_path(kb), to="read the note of a load", missing_ok=True)
     if not answer or not answer.get("found"):
         return None
-    return BuildNote.from_record(answer["_source"].get("record") or {}), condition_of(answer)
+    return BuildNote.from_record(answer["_source"].get("record") or {}), _condition_of(answer)
 
 
-def condition_of(answer: dict[str, Any]) -> Condition:
+def _condition_of(answer: dict[str, Any]) -> _Condition:
     return {"if_seq_no": answer["_seq_no"], "if_primary_term": answer["_primary_term"]}
 
 
 def write_note(
-    cluster: Cluster, kb: str, note: BuildNote, condition: Condition | None, *, patience: Patience | None = None
-) -> Condition:
+    cluster: Cluster, kb: str, note: BuildNote, condition: _Condition | None, *, patience: Patience | None = None
+) -> _Condition:
     """Write a note, a new one if there is no condition; raise BuildLocked if another process wrote it meanwhile."""
     while True:
         try:
             answer = cluster.ask(
-                "PUT", note_path(kb), {"kb": kb, "record": asdict(note)}, to="note the progress of a load",
+                "PUT", _note_path(kb), {"kb": kb, "record": asdict(note)}, to="note the progress of a load",
                 patience=patience, params={"op_type": "create"} if condition is None else condition,
             )  # fmt: skip
-            return condition_of(answer)
+            return _condition_of(answer)
         except ServerError as error:
             if not isinstance(error.__cause__, elasticsearch.ConflictError):
                 raise
             stored = read_note(cluster, kb)
             # It is our own if only the answer to an earlier try was lost.
             if stored is None or stored[0].token != note.token:
-                raise locked(cluster, kb, stored[0] if stored else None) from error
+                raise _locked(cluster, kb, stored[0] if stored else None) from error
             condition = stored[1]
 
 
-def drop_note(cluster: Cluster, kb: str, condition: Condition | None = None) -> None:
+def drop_note(cluster: Cluster, kb: str, condition: _Condition | None = None) -> None:
     """Remove a note; with a condition, only if nobody changed it since."""
     try:
-        cluster.ask("DELETE", note_path(kb), to="remove the note of a load", missing_ok=True, params=condition)
+        cluster.ask("DELETE", _note_path(kb), to="remove the note of a load", missing_ok=True, params=condition)
     except ServerError as error:
         if not isinstance(error.__cause__, elasticsearch.ConflictError):
             raise
 
 
-def ensure_control(cluster: Cluster) -> None:
+def _ensure_control(cluster: Cluster) -> None:
     """Create the index of notes unless it exists."""
     if cluster.ask("GET", f"/{CONTROL}", to="look for the notes of loads", missing_ok=True):
         return
@@ -148,7 +148,7 @@ def ensure_control(cluster: Cluster) -> None:
             raise
 
 
-def locked(cluster: Cluster, kb: str, note: BuildNote | None) -> BuildLocked:
+def _locked(cluster: Cluster, kb: str, note: BuildNote | None) -> BuildLocked:
     """Make the error that names the process which holds the lock."""
     since = f" (last sign of life {max(0.0, time.time() - note.beat):.0f} s ago)" if note else ""
     return BuildLocked(
@@ -160,11 +160,11 @@ def locked(cluster: Cluster, kb: str, note: BuildNote | None) -> BuildLocked:
     )
 
 
-def free_note(cluster: Cluster, kb: str, *, take_over: bool = False) -> tuple[BuildNote | None, Condition | None]:
+def free_note(cluster: Cluster, kb: str, *, take_over: bool = False) -> tuple[BuildNote | None, _Condition | None]:
     """Read the note that somebody left, if there is one; raise BuildLocked while its process shows signs of life."""
     note, condition = read_note(cluster, kb) or (None, None)
     if note and not note.is_free and not take_over:
-        raise locked(cluster, kb, note)
+        raise _locked(cluster, kb, note)
     return note, condition
 
 
@@ -174,7 +174,7 @@ class BuildLock:
     Its holder changes `note`; each sign of life and each `write` takes that to the cluster.
     """
 
-    def __init__(self, cluster: Cluster, kb: str, note: BuildNote, condition: Condition) -> None:
+    def __init__(self, cluster: Cluster, kb: str, note: BuildNote, condition: _Condition) -> None:
         self.cluster, self.kb, self.note, self.condition = cluster, kb, note, condition
         self.lost: BuildLocked | None = None
         self.writing = threading.Lock()
@@ -183,15 +183,15 @@ class BuildLock:
         self.thread.start()
 
     @classmethod
-    def take(cls, cluster: Cluster, kb: str, note: BuildNote, condition: Condition | None) -> "BuildLock":
+    def take(cls, cluster: Cluster, kb: str, note: BuildNote, condition: _Condition | None) -> "BuildLock":
         """Take the lock with a note in place of the one that `free_note` read; raise BuildLocked if it was changed."""
-        ensure_control(cluster)
+        _ensure_control(cluster)
         owner = f"process {os.getpid()} on {socket.gethostname()}"
         note = replace(note, owner=owner, token=secrets.token_hex(8), beat=time.time(), held=True)
         return cls(cluster, kb, note, write_note(cluster, kb, note, condition))
 
     def show_life(self) -> None:
-        while not self.stopped.wait(BEAT):
+        while not self.stopped.wait(_BEAT):
             try:
                 self.write()
             except (ServerError, BuildLocked) as error:

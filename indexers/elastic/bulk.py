@@ -15,20 +15,20 @@ IN_FLIGHT = 4
 """Requests at once: they keep both cores of the machine that docs/elasticsearch.md was measured on busy."""
 
 MOST_DOCUMENTS = 1_000
-MOST_BYTES = 4_000_000
+_MOST_BYTES = 4_000_000
 """Documents and bytes of a request: Elasticsearch advises a few megabytes, more gains nothing."""
 
-ACTION = 40
+_ACTION = 40
 """Bytes of the line before a document in a bulk request: its id, and the name of the action."""
 
-LARGEST = 100 * 1024 * 1024 - 1_000
+_LARGEST = 100 * 1024 * 1024 - 1_000
 """Bytes of a document that a cluster takes if nothing else is set."""
 
-LIMIT = "nodes.*.http.max_content_length_in_bytes"
-SHARD_TIMEOUT = "20s"
+_LIMIT = "nodes.*.http.max_content_length_in_bytes"
+_SHARD_TIMEOUT = "20s"
 """The time that the cluster itself waits for a lost shard before it reports it."""
 
-ANSWERED = "errors,items.*.status,items.*.error"
+_ANSWERED = "errors,items.*.status,items.*.error"
 """The fields of an answer that are read; the others would be as long as the request."""
 
 
@@ -51,13 +51,13 @@ class Sent:
     rejected: tuple[Rejected, ...]
 
 
-def cut_batches(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:
+def _cut_batches(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:
     """Cut a stream into batches by count and by bytes; a document larger than a batch makes one of its own."""
     batch: list[Document] = []
     size = 0
     for document in documents:
-        length = len(document.source) + ACTION
-        if batch and (len(batch) >= most or size + length > MOST_BYTES):
+        length = len(document.source) + _ACTION
+        if batch and (len(batch) >= most or size + length > _MOST_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(document)
@@ -66,7 +66,7 @@ def cut_batches(documents: Iterable[Document], most: int) -> Iterator[list[Docum
         yield batch
 
 
-class Stopped(Exception):
+class _Stopped(Exception):
     """The end of a load while a request of it waited."""
 
 
@@ -80,7 +80,7 @@ class Sender:
         patience: Patience,
         in_flight: int = IN_FLIGHT,
         most: int = MOST_DOCUMENTS,
-        largest: int = LARGEST,
+        largest: int = _LARGEST,
     ) -> None:
         self.cluster = cluster
         self.in_flight, self.most, self.largest = in_flight, most, largest
@@ -92,7 +92,7 @@ class Sender:
         """Wait, but not beyond the end of the load."""
         self.wait(seconds)
         if self.stopped.is_set():
-            raise Stopped
+            raise _Stopped
 
     def send_all(self, index: str, documents: Iterable[Document], confirm: Callable[[Sent], None]) -> None:
         """Send a stream of documents; each batch is confirmed in the order of the stream.
@@ -102,7 +102,7 @@ class Sender:
         pending: deque[Future[Sent]] = deque()
         with ThreadPoolExecutor(self.in_flight, thread_name_prefix="bulk") as pool:
             try:
-                for batch in cut_batches(documents, self.most):
+                for batch in _cut_batches(documents, self.most):
                     if len(pending) > self.in_flight:
                         confirm(pending.popleft().result())
                     pending.append(pool.submit(self.send, index, batch))
@@ -155,12 +155,12 @@ class Sender:
     def send_once(self, index: str, documents: list[Document]) -> tuple[list[Document], list[Rejected], str]:
         """Make one request; return the documents to send again, those rejected, and the last reason to send again."""
         if len(documents) == 1 and len(documents[0].source) > self.largest:
-            return [], [too_large(documents[0])], ""
+            return [], [_too_large(documents[0])], ""
         try:
             answer = self.cluster.ask(
                 "POST", f"/{loading_alias(index)}/_bulk", b"".join(document.lines() for document in documents),
                 to=f"load documents into {index}", lines=True, patience=self.patience,
-                params={"require_alias": "true", "timeout": SHARD_TIMEOUT, "filter_path": ANSWERED},
+                params={"require_alias": "true", "timeout": _SHARD_TIMEOUT, "filter_path": _ANSWERED},
             )  # fmt: skip
         except ServerError as error:
             if is_too_large(error.__cause__):
@@ -198,7 +198,7 @@ class Sender:
     def send_halves(self, index: str, documents: list[Document]) -> tuple[list[Document], list[Rejected], str]:
         """Send documents that are too large for one request in halves, down to one that is too large by itself."""
         if len(documents) == 1:
-            return [], [too_large(documents[0])], ""
+            return [], [_too_large(documents[0])], ""
         middle = len(documents) // 2
         first, second = self.send_once(index, documents[:middle]), self.send_once(index, documents[middle:])
         return first[0] + second[0], first[1] + second[1], second[2] or first[2]
@@ -210,7 +210,7 @@ def note_kinds(kinds: dict[str, str], rejected: Iterable[Rejected]) -> None:
         kinds.setdefault(document.kind, f"document {document.key}: {document.reason}")
 
 
-def too_large(document: Document) -> Rejected:
+def _too_large(document: Document) -> Rejected:
     """Reject a document that no request can hold."""
     size = len(document.source)
     reason = f"a document of {size:,} bytes is larger than the cluster takes (http.max_content_length, or its memory)"
@@ -220,9 +220,9 @@ def too_large(document: Document) -> Rejected:
 def read_largest(cluster: Cluster) -> int:
     """Return the most bytes that a request may have, Elasticsearch's default if the credentials may not ask for it."""
     try:
-        answer = cluster.ask("GET", "/_nodes/http", to="ask for the size of requests", params={"filter_path": LIMIT})
+        answer = cluster.ask("GET", "/_nodes/http", to="ask for the size of requests", params={"filter_path": _LIMIT})
     except NotAllowed:
-        return LARGEST
+        return _LARGEST
     nodes = (answer or {}).get("nodes", {}).values()
     # The smallest of all nodes, since any of them may get the request; 1,000 bytes are left for its headers.
-    return min((int(node["http"]["max_content_length_in_bytes"]) - 1_000 for node in nodes), default=LARGEST)
+    return min((int(node["http"]["max_content_length_in_bytes"]) - 1_000 for node in nodes), default=_LARGEST)

@@ -19,12 +19,12 @@ from kbtools.kb.language_tags import UND, read_text, stored_text
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-LISTS = ("relations", "types", "relation-names", "gone")
+_LISTS = ("relations", "types", "relation-names", "gone")
 """The lists of a catalog; those of names of relations and of rows of deleted entities may be missing."""
 
-CHUNK_BYTES = 1_000_000
+_CHUNK_BYTES = 1_000_000
 """Characters in one document: a quarter of the bytes of a bulk request."""
 
 
@@ -43,7 +43,7 @@ def catalog_documents(kb: EmbeddedKB) -> Iterator[Document]:
 
 def head_document(head: Mapping[str, Any]) -> Document:
     """Return the document of the manifest, and of what else is known of a version as a whole."""
-    return catalog_document("manifest", head)
+    return _catalog_document("manifest", head)
 
 
 def write_lists(lists: Mapping[str, Iterable[str]]) -> Iterator[Document]:
@@ -51,10 +51,10 @@ def write_lists(lists: Mapping[str, Iterable[str]]) -> Iterator[Document]:
     for name, texts in lists.items():
         chunks = list(chunked(texts))
         for number, chunk in enumerate(chunks):
-            yield catalog_document(f"{name}-{number}", {"ids": chunk, "of": len(chunks)})
+            yield _catalog_document(f"{name}-{number}", {"ids": chunk, "of": len(chunks)})
 
 
-def catalog_document(name: str, content: Mapping[str, Any]) -> Document:
+def _catalog_document(name: str, content: Mapping[str, Any]) -> Document:
     return Document(name, encode({"catalog": content}).encode(), 0)
 
 
@@ -65,7 +65,7 @@ def chunked(texts: Iterable[str]) -> Iterator[list[str]]:
     for text in texts:
         chunk.append(text)
         size += len(text) + 4  # two quotes, a comma and a space
-        if size > CHUNK_BYTES:
+        if size > _CHUNK_BYTES:
             yield chunk
             chunk, size = [], 0
     yield chunk
@@ -86,7 +86,7 @@ class Catalog:
         found = {hit["_id"]: hit["_source"]["catalog"] for hit in answer["hits"]["hits"]} if answer else {}
         return [found.get(document) for document in documents]
 
-    def require(self, name: str, content: T | None) -> T:
+    def require(self, name: str, content: _T | None) -> _T:
         if content is None:
             raise KBUnusable(f"{self.name}: {self.index} has no {name}; load it again", name=self.name)
         return content
@@ -108,7 +108,7 @@ class Catalog:
     def lists(self) -> dict[str, tuple[str, ...]]:
         """Return the lists that the catalog has, which are read together."""
         lists: dict[str, tuple[str, ...]] = {}
-        for name, first in zip(LISTS, self.read_catalog([f"{name}-0" for name in LISTS]), strict=True):
+        for name, first in zip(_LISTS, self.read_catalog([f"{name}-0" for name in _LISTS]), strict=True):
             if first is not None:
                 keys = [f"{name}-{number}" for number in range(1, first["of"])]
                 chunks = [first, *map(self.require, keys, self.read_catalog(keys) if keys else ())]

@@ -25,13 +25,13 @@ logger = logging.getLogger(__name__)
 # At DEBUG the client's library logs whole requests and answers: megabytes of documents, secrets that a server repeats.
 logging.getLogger("elastic_transport.node").setLevel(logging.INFO)
 
-JSON = {"accept": "application/json", "content-type": "application/json"}
-LINES = {"accept": "application/json", "content-type": "application/x-ndjson"}
+_JSON = {"accept": "application/json", "content-type": "application/json"}
+_LINES = {"accept": "application/json", "content-type": "application/x-ndjson"}
 
 PASSING = frozenset({429, 502, 503, 504})
 """Answers of a cluster that is busy or loses a node: the same request may succeed later."""
 
-PRESSURE = re.compile(r"_operation_bytes=(\d+), max_\w+_bytes=(\d+)")
+_PRESSURE = re.compile(r"_operation_bytes=(\d+), max_\w+_bytes=(\d+)")
 """The memory of a node that an operation takes, and the memory that all of them have."""
 
 
@@ -64,7 +64,7 @@ class Cluster:
     def __init__(self, connection: Connection, *, patience: Patience | None = None) -> None:
         self.connection = connection
         self.patience = patience or Patience()
-        self.client = make_client(connection)
+        self.client = _make_client(connection)
 
     def close(self) -> None:
         self.client.close()
@@ -91,7 +91,7 @@ class Cluster:
 
         Refused and cut connections, time-outs and passing answers are tried again for as long as patience lasts.
         """
-        headers = LINES if lines else JSON if body is not None else {"accept": "application/json"}
+        headers = _LINES if lines else _JSON if body is not None else {"accept": "application/json"}
         waits = (patience or self.patience).waits()
         others = len(self.connection.urls) - 1
         while True:
@@ -100,15 +100,15 @@ class Cluster:
             except elasticsearch.NotFoundError as error:
                 if missing_ok:
                     return None
-                raise explain(error, to, self.connection) from self.cause(error)
+                raise _explain(error, to, self.connection) from self.cause(error)
             except (elastic_transport.TransportError, elasticsearch.ApiError) as error:
-                if others and passes(error) and not isinstance(error, elasticsearch.ApiError):
+                if others and _passes(error) and not isinstance(error, elasticsearch.ApiError):
                     others -= 1  # the next node, at once
                     continue
-                wait = next(waits, None) if passes(error) else None
+                wait = next(waits, None) if _passes(error) else None
                 if wait is None:
-                    raise explain(error, to, self.connection) from self.cause(error)
-                logger.info("%s: %s; trying again in %.1f s", to, self.connection.hide(reason_of(error)), wait)
+                    raise _explain(error, to, self.connection) from self.cause(error)
+                logger.info("%s: %s; trying again in %.1f s", to, self.connection.hide(_reason_of(error)), wait)
             (patience or self.patience).sleep(wait)
 
     def cause(self, error: Exception) -> Exception | None:
@@ -153,7 +153,7 @@ class Cluster:
         return dict(answer)
 
 
-def make_client(connection: Connection) -> Elasticsearch:
+def _make_client(connection: Connection) -> Elasticsearch:
     """Make the client of a connection, which sends nothing yet; raise Unreachable for certificates that do not load."""
     access: dict[str, Any] = {}
     if connection.api_key:
@@ -162,19 +162,19 @@ def make_client(connection: Connection) -> Elasticsearch:
         pair = f"{connection.user or 'elastic'}:{connection.password or ''}"
         access = {"basic_auth": base64.b64encode(pair.encode()).decode()}  # in UTF-8, where the client takes ASCII
     if any(url.startswith("https:") for url in connection.urls):
-        access["ssl_context"] = tls_context(connection)
+        access["ssl_context"] = _tls_context(connection)
     # No retries of the client's own, which would multiply ours.
     return Elasticsearch(
         list(connection.urls), request_timeout=connection.timeout, max_retries=0, connections_per_node=16, **access
     )
 
 
-def tls_context(connection: Connection) -> ssl.SSLContext:
+def _tls_context(connection: Connection) -> ssl.SSLContext:
     """Trust the configured authority, else those of the system, and present our certificate."""
     try:
         context = ssl.create_default_context(cafile=connection.ca_file)
         if connection.client_cert:
-            context.load_cert_chain(connection.client_cert, connection.client_key, password=refuse_passphrase)
+            context.load_cert_chain(connection.client_cert, connection.client_key, password=_refuse_passphrase)
     except (OSError, ValueError) as error:
         paths = (connection.ca_file, connection.client_cert, connection.client_key)
         files = ", ".join(str(file) for file in paths if file)
@@ -182,12 +182,12 @@ def tls_context(connection: Connection) -> ssl.SSLContext:
     return context
 
 
-def refuse_passphrase() -> str:
+def _refuse_passphrase() -> str:
     """Raise an error instead of the question on the terminal."""
     raise ValueError("the key is encrypted; give one without a passphrase")
 
 
-def passes(error: Exception) -> bool:
+def _passes(error: Exception) -> bool:
     """Return whether the same request may succeed later."""
     if isinstance(error, elasticsearch.ApiError):
         return error.meta.status in PASSING and not is_too_large(error)
@@ -204,11 +204,11 @@ def is_too_large(error: BaseException | None) -> bool:
     if not isinstance(error, elasticsearch.ApiError):
         return False
     # A busy node refuses with 429 and has room later; a request beyond all its room is refused for ever.
-    pressure = PRESSURE.search(str(error.body)) if error.meta.status == 429 else None
+    pressure = _PRESSURE.search(str(error.body)) if error.meta.status == 429 else None
     return error.meta.status == 413 or (pressure is not None and int(pressure[1]) > int(pressure[2]))
 
 
-def reason_of(error: Exception) -> str:
+def _reason_of(error: Exception) -> str:
     """Return the innermost reason of an error of the client or the server."""
     if isinstance(error, elasticsearch.ApiError):
         body = error.body if isinstance(error.body, dict) else {}
@@ -242,22 +242,22 @@ def kind_of(error: dict[str, Any]) -> str:
     return " < ".join(dict.fromkeys(kinds))
 
 
-def explain(error: Exception, to: str, connection: Connection) -> ServerError:
+def _explain(error: Exception, to: str, connection: Connection) -> ServerError:
     """Return the error of kbtools for an error of the client, with one sentence."""
-    where, reason = connection.where, connection.hide(reason_of(error))
+    where, reason = connection.where, connection.hide(_reason_of(error))
     if isinstance(error, elasticsearch.UnsupportedProductError):
         return WrongServer(f"{where}: expected Elasticsearch, found another product; check the URL")
     if isinstance(error, elasticsearch.ApiError):
         status = error.meta.status
         if status == 401:
             return NotAllowed(
-                f"{where}: the cluster does not accept {credentials(connection)} (401); set {PREFIX}API_KEY, or "
+                f"{where}: the cluster does not accept {_credentials(connection)} (401); set {PREFIX}API_KEY, or "
                 f"{PREFIX}USER and {PREFIX}PASSWORD",
                 status=status,
             )
         if status == 403:
             return NotAllowed(
-                f"{where}: {credentials(connection)} lacks the privilege to {to} ({reason}); "
+                f"{where}: {_credentials(connection)} lacks the privilege to {to} ({reason}); "
                 "grant it, docs/elasticsearch.md lists what kbtools needs",
                 status=status,
             )
@@ -289,7 +289,7 @@ def explain(error: Exception, to: str, connection: Connection) -> ServerError:
     )
 
 
-def credentials(connection: Connection) -> str:
+def _credentials(connection: Connection) -> str:
     """Describe our credentials, without the secret."""
     if connection.api_key:
         return "the API key"

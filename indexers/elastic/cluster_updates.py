@@ -42,10 +42,10 @@ from kbtools.kb.manifest import Manifest
 from kbtools.text.rungs import Form
 from kbtools.text.variants import name_forms
 
-MODULUS = 1 << 256
+_MODULUS = 1 << 256
 """Sums of checksums are taken modulo this, the number of checksums that there are."""
 
-ROWS_AT_ONCE = 10_000
+_ROWS_AT_ONCE = 10_000
 """Changed entities whose documents are counted in one request; the cluster's own limit is 65,536 terms."""
 
 
@@ -86,7 +86,7 @@ def update_on_cluster(
 
 
 @contextmanager
-def connected() -> Iterator[Cluster]:
+def _connected() -> Iterator[Cluster]:
     """Yield the cluster that the environment names."""
     cluster = Cluster(read_connection())
     try:
@@ -98,14 +98,14 @@ def connected() -> Iterator[Cluster]:
 
 def update_given(kb: str | Path, sources: Sequence[UpdateSource], *, options: ReadOptions) -> UpdateResult:
     """Change a knowledge base on the cluster that the environment names."""
-    with connected() as cluster:
+    with _connected() as cluster:
         return update_on_cluster(cluster, str(kb), sources, options=UpdateOptions(options))
 
 
 def compact_given(kb: str | Path, *, memory: str) -> None:
     """Drop what updates of a knowledge base deleted from the disks of that cluster, which uses memory of its own."""
     del memory
-    with connected() as cluster:
+    with _connected() as cluster:
         drop_deleted(cluster, str(kb))
 
 
@@ -124,7 +124,7 @@ class UpdateJob:
         if not draft.made():
             return None
         changes = change_entities(draft, kb)
-        fingerprint = (int(head.get("fingerprint", "0"), 16) + changes.fingerprint + self.renamed()) % MODULUS
+        fingerprint = (int(head.get("fingerprint", "0"), 16) + changes.fingerprint + self.renamed()) % _MODULUS
         base_digest = head.get("base", kb.manifest.digest)
         digest = hashlib.sha256(f"{base_digest} {fingerprint:x}".encode()).hexdigest() if fingerprint else base_digest
         if digest == kb.manifest.digest:
@@ -135,7 +135,7 @@ class UpdateJob:
         if VECTORS in version.indexes and changes.deleted:
             self.send(version, VECTORS, [Document(str(row), b"", 0) for row in changes.deleted])
         new_kb = ElasticKB(kb.name, self.cluster, version=version)
-        forms = change_forms(kb, new_kb, changes.texts)
+        forms = _change_forms(kb, new_kb, changes.texts)
         self.send(version, NAMES, forms.documents)
         manifest = change_manifest(kb.manifest, draft, digest, sources, lengths=forms.lengths, size=self.bytes)
         manifest = account(manifest, draft, kb, new_kb, forms=kb.manifest.statistics["forms"] + forms.stored)
@@ -175,7 +175,7 @@ class UpdateJob:
         _, size = self.sender.store(version.indexes[role], documents)
         self.bytes += size
 
-    def check(self, before: Mapping[str, int], changes: EntityChanges, forms: "FormChanges", version: Version) -> None:
+    def check(self, before: Mapping[str, int], changes: EntityChanges, forms: "_FormChanges", version: Version) -> None:
         """Compare what the new version holds with what it should hold.
 
         All that did not change lies in files that the copy shares with the version before, so that its documents are
@@ -190,7 +190,7 @@ class UpdateJob:
         expected["forms"] = before[NAMES] + forms.normal
         after = count_documents(self.cluster, version)
         stored = Counter({"documents of entities": after[ENTITIES], "forms": after[NAMES]})
-        for chunk in cut(changes.rows, ROWS_AT_ONCE):
+        for chunk in cut(changes.rows, _ROWS_AT_ONCE):
             counts = count_held(self.cluster, version, {"terms": {"row": list(chunk)}})
             stored.update({f"{kind} of changed entities": count for kind, count in counts.items()})
         require_counts(
@@ -202,7 +202,7 @@ class UpdateJob:
 
 
 @dataclass(slots=True)
-class FormChanges:
+class _FormChanges:
     """The documents of forms that an update writes and deletes, and the differences that they make.
 
     `normal` counts the normal forms that came, less those that went, and `stored` the forms of every kind; `lengths`
@@ -215,7 +215,7 @@ class FormChanges:
     stored: int = 0
 
 
-def change_forms(before: ElasticKB, after: ElasticKB, texts: Iterable[str]) -> FormChanges:
+def _change_forms(before: ElasticKB, after: ElasticKB, texts: Iterable[str]) -> _FormChanges:
     """Compare the forms of names in two versions, the second of which has new documents of entities alone."""
     forms = sorted({form for text in texts for form in name_forms(text)})
     old, new = (kb.lookup(forms) for kb in (before, after))
@@ -224,14 +224,14 @@ def change_forms(before: ElasticKB, after: ElasticKB, texts: Iterable[str]) -> F
         for found in (old, new)
     )
     bearers = {form: [row for match in new[form] for row in match.entities.tolist()] for form in sorted(is_now)}
-    names = count_names(after, list({row for rows in bearers.values() for row in rows}))
+    names = _count_names(after, list({row for rows in bearers.values() for row in rows}))
     written = form_documents((form, max(names[row] for row in rows), 0) for form, rows in bearers.items())
     deleted = [Document(key_of_form(form), b"", 0) for form in sorted(was - is_now)]
     lengths = {form.count(" ") + 1 for form in new}
-    return FormChanges([*deleted, *written], lengths, len(is_now) - len(was), len(new) - len(old))
+    return _FormChanges([*deleted, *written], lengths, len(is_now) - len(was), len(new) - len(old))
 
 
-def count_names(kb: ElasticKB, rows: Sequence[int]) -> Counter[int]:
+def _count_names(kb: ElasticKB, rows: Sequence[int]) -> Counter[int]:
     """Count the names and aliases of entities."""
     counts = Counter[int]()
     for row, parts in kb.parts(rows, ["named"]).items():

@@ -23,16 +23,16 @@ from kbtools.indexers.elastic.searches import Searches
 from kbtools.indexers.elastic.versions import Version, list_versions
 from kbtools.kb.vector_index import EntityVectors, Neighbours, VectorOrigin, check_dim, normalised
 
-CANDIDATES = 10
+_CANDIDATES = 10
 """Entities that a shard looks at for each one asked for: more of them find more of the true ones, and cost more."""
 
-LEAST_CANDIDATES, MOST_CANDIDATES = 200, 10_000
+_LEAST_CANDIDATES, _MOST_CANDIDATES = 200, 10_000
 """Bounds of that number: 10,000 is the cluster's own; with 200 the benchmark's recall@10 of 50,000 vectors is 1.00."""
 
-SEARCHES = 50
+_SEARCHES = 50
 """Searches in one request: each is a text of some kilobytes, and costs more than a look-up of names."""
 
-MOST_DIMENSIONS = 4_096
+_MOST_DIMENSIONS = 4_096
 """The cluster's own limit for `dense_vector`."""
 
 
@@ -73,10 +73,10 @@ class ElasticVectors:
         cosines = np.empty((len(vectors), limit), dtype=np.float32)
         if not limit:
             return Neighbours(rows, cosines)
-        wide = min(max(CANDIDATES * limit, LEAST_CANDIDATES), MOST_CANDIDATES)
-        bodies = [nearest_search(vector.tolist(), limit, wide) for vector in vectors]
-        for first in range(0, len(bodies), SEARCHES):
-            answers = self.searches.run([(self.index, body) for body in bodies[first : first + SEARCHES]])
+        wide = min(max(_CANDIDATES * limit, _LEAST_CANDIDATES), _MOST_CANDIDATES)
+        bodies = [_nearest_search(vector.tolist(), limit, wide) for vector in vectors]
+        for first in range(0, len(bodies), _SEARCHES):
+            answers = self.searches.run([(self.index, body) for body in bodies[first : first + _SEARCHES]])
             for place, answer in enumerate(answers, first):
                 # By score, the highest first, then by row; the score is (1 + cosine) / 2.
                 hits = sorted((-hit["_score"], hit["fields"]["row"][0]) for hit in answer["hits"]["hits"])
@@ -94,7 +94,7 @@ class ElasticVectors:
         return normalised(np.array(stored, dtype=np.float32))[0] if stored else None
 
 
-def nearest_search(vector: list[float], limit: int, wide: int) -> dict[str, object]:
+def _nearest_search(vector: list[float], limit: int, wide: int) -> dict[str, object]:
     """Write a search for the nearest vectors; the cluster scores a cosine as (1 + cosine) / 2."""
     return {
         "size": limit,
@@ -113,7 +113,7 @@ def load_vectors(
     Raises WrongFormat for what is no vector of an entity, BadVectors for a value that is no number, VectorsMissing if
     no entity has one, BulkFailed if the cluster rejects one.
     """
-    check_vectors(vectors, entities)
+    _check_vectors(vectors, entities)
     kb, number = version.kb, version.number
     index = index_name(kb, number, VECTORS)
     cluster.ask("DELETE", f"/{index}", to=f"replace {index}", missing_ok=True)
@@ -121,7 +121,7 @@ def load_vectors(
     body["mappings"]["properties"]["vector"]["dims"] = vectors.dim
     cluster.ask("PUT", f"/{index}", body, to=f"create the index {index}")
     try:
-        send_vectors(cluster, index, vectors)
+        _send_vectors(cluster, index, vectors)
     except BaseException:
         cluster.ask("DELETE", f"/{index}", to="remove what was not loaded whole", missing_ok=True)
         raise
@@ -137,7 +137,7 @@ def load_vectors(
     version.indexes[VECTORS] = index
 
 
-def send_vectors(cluster: Cluster, index: str, vectors: EntityVectors) -> None:
+def _send_vectors(cluster: Cluster, index: str, vectors: EntityVectors) -> None:
     """Send vectors to an index and count them there."""
     documents = (
         Document(str(row), encode({"row": row, "vector": vector.tolist()}).encode(), row)
@@ -152,10 +152,10 @@ def send_vectors(cluster: Cluster, index: str, vectors: EntityVectors) -> None:
         raise VectorsMissing(f"{index}: none of its entities has a vector, so that there is nothing to search")
 
 
-def check_vectors(vectors: EntityVectors, entities: int) -> None:
+def _check_vectors(vectors: EntityVectors, entities: int) -> None:
     """Refuse vectors that the cluster would reject, or that belong to no entity."""
     rows = vectors.rows
-    if not 0 < vectors.dim <= MOST_DIMENSIONS:
-        raise WrongFormat(f"vectors of {vectors.dim:,} dimensions: Elasticsearch takes 1 to {MOST_DIMENSIONS:,}")
+    if not 0 < vectors.dim <= _MOST_DIMENSIONS:
+        raise WrongFormat(f"vectors of {vectors.dim:,} dimensions: Elasticsearch takes 1 to {_MOST_DIMENSIONS:,}")
     if len(rows) and (len(np.unique(rows)) != len(rows) or int(rows.max()) >= entities):
         raise WrongFormat(f"rows of vectors: expected different ones below {entities:,}, the number of entities")

@@ -18,21 +18,21 @@ from urllib.parse import quote, unquote
 from kbtools.errors import NotAllowed, WrongFormat
 
 PREFIX = "KBTOOLS_ELASTICSEARCH_"
-DEFAULT_URL = "http://localhost:9200"
-TIMEOUT = 30.0
+_DEFAULT_URL = "http://localhost:9200"
+_TIMEOUT = 30.0
 """Seconds that one request may take: a bulk request to a busy cluster needs some."""
 
-SHORTEST_HIDDEN = 4
+_SHORTEST_HIDDEN = 4
 """Characters of a secret that is replaced where a server repeats it: shorter ones are parts of common words."""
 
-URL = re.compile(
+_URL = re.compile(
     r"(?P<scheme>https?)://(?:(?P<user>[^:@]*)(?::(?P<password>.*))?@)?"
     r"(?P<host>\[[\w:.%]+\]|[^\s:/?#@,\[\]]+)(?::(?P<port>\d{1,5}))?(?P<path>/[^?#@\s]*)?",
     re.IGNORECASE | re.DOTALL,
 )
 """A node's URL; a password goes on to the last `@`."""
 
-KEY = re.compile(r"[!-~]+")
+_KEY = re.compile(r"[!-~]+")
 """An API key as a header can hold it: visible ASCII."""
 
 
@@ -47,7 +47,7 @@ class Connection:
     ca_file: Path | None = None
     client_cert: Path | None = None
     client_key: Path | None = None
-    timeout: float = TIMEOUT
+    timeout: float = _TIMEOUT
 
     @property
     def where(self) -> str:
@@ -56,12 +56,12 @@ class Connection:
 
     def hide(self, text: str) -> str:
         """Replace secrets in a text that a server wrote, in every form that a request or a message may have of them."""
-        known = (self.password, self.api_key, *decoded_key(self.api_key or ""))
-        secrets = tuple(secret for secret in known if secret and len(secret) >= SHORTEST_HIDDEN)
-        return secret_pattern(secrets).sub("***", text) if secrets else text
+        known = (self.password, self.api_key, *_decoded_key(self.api_key or ""))
+        secrets = tuple(secret for secret in known if secret and len(secret) >= _SHORTEST_HIDDEN)
+        return _secret_pattern(secrets).sub("***", text) if secrets else text
 
 
-def decoded_key(key: str) -> tuple[str, ...]:
+def _decoded_key(key: str) -> tuple[str, ...]:
     """Return the id and the key that Elasticsearch encoded as an API key, and the key alone; empty if it is none."""
     try:
         pair = base64.b64decode(key, validate=True).decode()
@@ -70,42 +70,42 @@ def decoded_key(key: str) -> tuple[str, ...]:
     return pair, pair.partition(":")[2]
 
 
-BROKEN = r"(?:[\r\n]\s*)?"
+_BROKEN = r"(?:[\r\n]\s*)?"
 """A regular expression for a break of a line, with which a secret may be written."""
 
 
 @lru_cache
-def secret_pattern(secrets: tuple[str, ...]) -> re.Pattern[str]:
+def _secret_pattern(secrets: tuple[str, ...]) -> re.Pattern[str]:
     """Compile what finds secrets: as they are, with any characters escaped, as bytes, and inside base64."""
     forms: set[str] = set()
     for secret in secrets:
         composed, data = unicodedata.normalize("NFC", secret), secret.encode()
         misread = {data.decode("latin-1"), data.decode("cp1252", "replace")}
-        forms |= {BROKEN.join(map(escapes_of, text)) for text in {secret, composed} | misread}
+        forms |= {_BROKEN.join(map(_escapes_of, text)) for text in {secret, composed} | misread}
         texts = {secret, composed, unicodedata.normalize("NFD", secret)}
-        for data in {data for text in texts for data in encodings_of(text)}:
+        for data in {data for text in texts for data in _encodings_of(text)}:
             forms |= {r"(?:[\s:,-]|0x)*".join(f"{byte:02x}" for byte in data), r"[\s,]+".join(map(str, data))}
-            forms |= set(map(base64_form, base64_cores(data)))
-        twice = {core for once in base64_cores(secret.encode()) for core in base64_cores(once.encode())}
-        forms |= set(map(base64_form, twice))
+            forms |= set(map(_base64_form, _base64_cores(data)))
+        twice = {core for once in _base64_cores(secret.encode()) for core in _base64_cores(once.encode())}
+        forms |= set(map(_base64_form, twice))
     # The longest first, so that none hides a part of another and leaves the rest.
     return re.compile("|".join(sorted(forms, key=len, reverse=True)), re.IGNORECASE)
 
 
-def encodings_of(text: str) -> set[bytes]:
+def _encodings_of(text: str) -> set[bytes]:
     """Encode a text in UTF-8, and in Latin-1 if it can be."""
     return {text.encode(), *([text.encode("latin-1")] if max(text) < "\u0100" else [])}
 
 
-def escapes_of(character: str) -> str:
+def _escapes_of(character: str) -> str:
     """Return a regular expression for a character and its escapes in URLs, HTML, JSON and Python."""
     number, parts = ord(character), unicodedata.normalize("NFD", character)
     slashes = r"\\{1,4}"  # a text that was escaped several times has several
     forms = {
         rf"\\{{0,4}}{re.escape(character)}",
-        *("".join(f"(?:%(?:25)*|=){byte:02x}" for byte in data) for data in encodings_of(character)),
-        *("".join(rf"{slashes}(?:x{byte:02x}|{byte:03o})" for byte in data) for data in encodings_of(character)),
-        "".join(rf"(?:{slashes}|%)u{unit.hex()}" for unit in utf_16_units(character)),
+        *("".join(f"(?:%(?:25)*|=){byte:02x}" for byte in data) for data in _encodings_of(character)),
+        *("".join(rf"{slashes}(?:x{byte:02x}|{byte:03o})" for byte in data) for data in _encodings_of(character)),
+        "".join(rf"(?:{slashes}|%)u{unit.hex()}" for unit in _utf_16_units(character)),
         rf"{slashes}(?:U{number:08x}|u\{{0*{number:x}\}})",
         rf"\\{{0,4}}&(?:amp;)*\#(?:0*{number}|x0*{number:x});",
     }
@@ -114,30 +114,30 @@ def escapes_of(character: str) -> str:
     }
     forms |= {r"\+", "\u00a0"} if character == " " else set()
     forms |= {r"[?\ufffd]+"} if number > 127 else set()  # what has no place in the encoding of a server
-    forms |= {"".join(map(escapes_of, parts))} if parts != character else set()
+    forms |= {"".join(map(_escapes_of, parts))} if parts != character else set()
     return f"(?:{'|'.join(sorted(forms, key=len, reverse=True))})"
 
 
-def utf_16_units(character: str) -> list[bytes]:
+def _utf_16_units(character: str) -> list[bytes]:
     """Split a character as JSON escapes it: in one unit of two bytes, or in two."""
     data = character.encode("utf-16-be")
     return [data[place : place + 2] for place in range(0, len(data), 2)]
 
 
-def base64_cores(data: bytes) -> set[str]:
+def _base64_cores(data: bytes) -> set[str]:
     """Return the digits that bytes have in base64, wherever they stand in a longer text, such as `user:password`."""
     cores = set()
     for before in range(3):
         digits = base64.b64encode(bytes(before) + data).decode().rstrip("=")
         # A digit has six bits: those at the edges may hold bits of what stands before and behind.
         cores.add(digits[-(-8 * before // 6) : 8 * (before + len(data)) // 6])
-    return {core for core in cores if len(core) >= SHORTEST_HIDDEN}
+    return {core for core in cores if len(core) >= _SHORTEST_HIDDEN}
 
 
-def base64_form(core: str) -> str:
+def _base64_form(core: str) -> str:
     """Return a regular expression for digits of base64, for URLs too, escaped, and broken into lines."""
     other = {"+": r"(?:[+-]|%2b)", "/": r"(?:[/_]|%2f)"}
-    digits = BROKEN.join(other.get(digit, digit) for digit in core)
+    digits = _BROKEN.join(other.get(digit, digit) for digit in core)
     return rf"[\w+/-]?{digits}[\w+/-]?(?:=|%3d){{0,2}}"
 
 
@@ -152,25 +152,25 @@ def read_connection(url: str | None = None, environment: Mapping[str, str] | Non
     def setting(name: str) -> str | None:
         return environment.get(PREFIX + name.upper()) or None
 
-    urls, user, password = read_urls(url or setting("url") or DEFAULT_URL)
+    urls, user, password = _read_urls(url or setting("url") or _DEFAULT_URL)
     files = {name: setting(name) for name in ("ca_file", "client_cert", "client_key")}
     for name, path in files.items():
         if path and not Path(path).is_file():
             source = "" if name == "client_key" else f"{path}: "
-            raise WrongFormat(f"{source}no such file; it was given as {variable(name)}")
+            raise WrongFormat(f"{source}no such file; it was given as {_variable(name)}")
     if files["client_key"] and not files["client_cert"]:
-        raise NotAllowed(f"{variable('client_key')} needs {variable('client_cert')} beside it")
+        raise NotAllowed(f"{_variable('client_key')} needs {_variable('client_cert')} beside it")
     user = setting("user") or user
-    password = read_secret("password", environment) or password
-    check_text(user or "", variable("user"))
+    password = _read_secret("password", environment) or password
+    _check_text(user or "", _variable("user"))
     if user and ":" in user:
         raise NotAllowed(
-            f"{variable('user')}: holds a colon, which no user name has; set the password as {variable('password')}"
+            f"{_variable('user')}: holds a colon, which no user name has; set the password as {_variable('password')}"
         )
-    api_key = read_secret("api_key", environment)
-    if api_key and not KEY.fullmatch(api_key := api_key.strip()):
+    api_key = _read_secret("api_key", environment)
+    if api_key and not _KEY.fullmatch(api_key := api_key.strip()):
         raise NotAllowed(
-            f"{variable('api_key')}, or its file: holds a line break, a space or a letter that is not ASCII, which no "
+            f"{_variable('api_key')}, or its file: holds a line break, a space or a letter that is not ASCII, which no "
             "API key has; give the key as Elasticsearch encoded it, on one line"
         )
     return Connection(
@@ -179,19 +179,19 @@ def read_connection(url: str | None = None, environment: Mapping[str, str] | Non
         password=password,
         api_key=api_key,
         **{name: Path(path) if path else None for name, path in files.items()},
-        timeout=read_timeout(setting("timeout")),
+        timeout=_read_timeout(setting("timeout")),
     )
 
 
-def variable(name: str) -> str:
+def _variable(name: str) -> str:
     """Return the name of the environment variable of a setting."""
     return PREFIX + name.upper()
 
 
-def read_timeout(text: str | None) -> float:
+def _read_timeout(text: str | None) -> float:
     """Read seconds; raise WrongFormat for anything else."""
     try:
-        seconds = float(text) if text else TIMEOUT
+        seconds = float(text) if text else _TIMEOUT
     except ValueError as error:
         raise WrongFormat(f"time-out {text!r}: expected seconds, such as 30") from error
     if not 0 < seconds < 86_400:
@@ -199,16 +199,16 @@ def read_timeout(text: str | None) -> float:
     return seconds
 
 
-def read_urls(text: str) -> tuple[tuple[str, ...], str | None, str | None]:
+def _read_urls(text: str) -> tuple[tuple[str, ...], str | None, str | None]:
     """Split a list of URLs, and take user and password out of them, percent escapes decoded."""
     urls, user, password = [], None, None
     # A password may hold a comma: only one before another scheme divides URLs.
     for url in re.split(r",(?=\s*https?://)", text.strip(), flags=re.IGNORECASE):
-        match = URL.fullmatch(url.strip())
+        match = _URL.fullmatch(url.strip())
         if match is None or re.search(r"[/?#]", match["password"] or ""):
             escapes = "; in a user or password write / as %2F, ? as %3F, # as %23 and @ as %40" if "@" in url else ""
             raise WrongFormat(
-                f"Elasticsearch URL {hidden(url)!r}: expected http://host:port or https://host:port{escapes}"
+                f"Elasticsearch URL {_hidden(url)!r}: expected http://host:port or https://host:port{escapes}"
             )
         scheme = match["scheme"].lower()
         port = int(match["port"] or (443 if scheme == "https" else 9200))
@@ -218,14 +218,16 @@ def read_urls(text: str) -> tuple[tuple[str, ...], str | None, str | None]:
             user = unquote(match["user"] or "", errors="strict") or user
             password = unquote(match["password"] or "", errors="strict") or password
         except UnicodeError:
-            raise WrongFormat(f"Elasticsearch URL {hidden(url)!r}: holds escapes or letters that are no text") from None
+            raise WrongFormat(
+                f"Elasticsearch URL {_hidden(url)!r}: holds escapes or letters that are no text"
+            ) from None
         if not 0 < port < 65_536:
-            raise WrongFormat(f"Elasticsearch URL {hidden(url)!r}: expected a port from 1 to 65535")
+            raise WrongFormat(f"Elasticsearch URL {_hidden(url)!r}: expected a port from 1 to 65535")
         urls.append(f"{scheme}://{host}:{port}{path}")
     return tuple(dict.fromkeys(urls)), user, password
 
 
-def hidden(url: str) -> str:
+def _hidden(url: str) -> str:
     """Return the part of a URL that cannot be a secret: its scheme, and the beginning of its host."""
     scheme, separator, rest = url.strip().partition("://")
     if not separator or not re.fullmatch(r"[A-Za-z]{1,10}", scheme):
@@ -234,15 +236,15 @@ def hidden(url: str) -> str:
     return f"{scheme}://{host[0] if host else ''}..."
 
 
-def read_secret(name: str, environment: Mapping[str, str]) -> str | None:
+def _read_secret(name: str, environment: Mapping[str, str]) -> str | None:
     """Read a secret from the environment, else from the file that it names there.
 
     The name of a file that does not exist is not shown: it may be the secret, put into the wrong place.
     """
-    direct, in_file = environment.get(variable(name)), variable(f"{name}_file")
+    direct, in_file = environment.get(_variable(name)), _variable(f"{name}_file")
     file = None if direct else environment.get(in_file)
     if not file:
-        check_text(direct or "", variable(name))
+        _check_text(direct or "", _variable(name))
         return direct or None
     kind = name.replace("_", " ")
     if not Path(file).exists():
@@ -258,7 +260,7 @@ def read_secret(name: str, environment: Mapping[str, str]) -> str | None:
     return secret
 
 
-def check_text(secret: str, source: str) -> None:
+def _check_text(secret: str, source: str) -> None:
     """Refuse bytes of the environment that are no text; the error of the codec would show them."""
     try:
         secret.encode()

@@ -20,13 +20,13 @@ from kbtools.kb.language_tags import SpokenName
 from kbtools.linking.similarity import LONGEST_NAME
 from kbtools.text.variants import name_forms
 
-LONGEST_TERM = 480
+_LONGEST_TERM = 480
 """Bytes of a form that is a term as it is; of a longer one the term is a hash.
 
 The cluster's own limit is 32,766. 480 is about the key length of LMDB, 511, beyond which the embedded index hashes too.
 """
 
-LONGEST_ID = 8000
+_LONGEST_ID = 8000
 """Characters of an id that is a term as it is: four bytes each at most, so that 32,766 bytes hold them."""
 
 MOST_VALUES = 20_000
@@ -36,11 +36,11 @@ MOST_BYTES = 4_000_000
 As many bytes as a bulk request has; a cluster takes 100 MB if nothing else is set.
 """
 
-RELATED = (("objects", "relations", "held"), ("subjects", "relations_in", "held_in"))
+_RELATED = (("objects", "relations", "held"), ("subjects", "relations_in", "held_in"))
 """The fields of the facts that an entity is the subject and the object of: their other ends by relation, their
 relations, and how many a part holds."""
 
-HEAD = ("row", "id", "facts", "facts_in", "description", "ranks")
+_HEAD = ("row", "id", "facts", "facts_in", "description", "ranks")
 """The fields of the first part alone."""
 
 EntityContent = dict[str, Any]
@@ -70,39 +70,39 @@ class Document:
 def documents(contents: Iterable[EntityContent], language: str) -> Iterator[Document]:
     """Yield the documents of entities; `language` is that of names whose documents hold no languages."""
     for content in contents:
-        if size_of(content) <= MOST_VALUES:
-            source = encode(completed({"part": 0} | content, language)).encode()
+        if _size_of(content) <= MOST_VALUES:
+            source = encode(_completed({"part": 0} | content, language)).encode()
             if len(source) <= MOST_BYTES:
                 yield Document(str(content["row"]), source, content["row"] + 1)
                 continue
         yield from parts(content, language)
 
 
-def size_of(content: EntityContent) -> int:
+def _size_of(content: EntityContent) -> int:
     """Count the values of an entity, the languages of a name as one."""
     named = len(content.get("names", ())) + len(content.get("aliases", ())) + len(content.get("languages", ()))
-    related = [len(values) + 1 for name, *_ in RELATED for _, values in content.get(name, ())]
+    related = [len(values) + 1 for name, *_ in _RELATED for _, values in content.get(name, ())]
     return named + len(content.get("types", ())) + sum(related)
 
 
 def parts(content: EntityContent, language: str) -> Iterator[Document]:
     """Yield an entity in parts, the first one last: until it is stored, the entity does not exist for readers."""
-    row, pieces = content["row"], fill_pieces(content)
+    row, pieces = content["row"], _fill_pieces(content)
     main = next(pieces)
     count = 0
     for count, piece in enumerate(pieces, 1):
-        source = encode(completed({"row": row, "part": count} | piece, language)).encode()
+        source = encode(_completed({"row": row, "part": count} | piece, language)).encode()
         yield Document(f"{row}-{count}", source, row)
-    head = {name: content[name] for name in (*HEAD, "merged") if name in content}
+    head = {name: content[name] for name in (*_HEAD, "merged") if name in content}
     head |= {"part": 0, **({"parts": count} if count else {})}
-    yield Document(str(row), encode(completed(head | main, language)).encode(), row + 1)
+    yield Document(str(row), encode(_completed(head | main, language)).encode(), row + 1)
 
 
-def fill_pieces(content: EntityContent) -> Iterator[EntityContent]:
+def _fill_pieces(content: EntityContent) -> Iterator[EntityContent]:
     """Cut the values of an entity into pieces, one at least, by their number and bytes."""
     piece: EntityContent = {}
     count = size = 0
-    for name, relation, value, languages in values_of(content):
+    for name, relation, value, languages in _values_of(content):
         if count >= MOST_VALUES or size >= MOST_BYTES:
             yield piece
             piece, count, size = {}, 0, 0
@@ -123,7 +123,7 @@ def fill_pieces(content: EntityContent) -> Iterator[EntityContent]:
     yield piece
 
 
-def values_of(content: EntityContent) -> Iterator[tuple[str, str | None, str | int, str | None]]:
+def _values_of(content: EntityContent) -> Iterator[tuple[str, str | None, str | int, str | None]]:
     """Yield the values of an entity: the field, the relation of a fact, the value, the languages of a name."""
     sets = iter(content.get("languages", ()))
     for name in ("names", "aliases"):
@@ -131,25 +131,25 @@ def values_of(content: EntityContent) -> Iterator[tuple[str, str | None, str | i
             yield name, None, text, next(sets, None)
     for kind in content.get("types", ()):
         yield "types", None, kind, None
-    for name, *_ in RELATED:
+    for name, *_ in _RELATED:
         for relation, values in content.get(name, ()):
             for value in values:
                 yield name, relation, value, None
 
 
-def completed(part: EntityContent, language: str) -> EntityContent:
+def _completed(part: EntityContent, language: str) -> EntityContent:
     """Turn the content of a part into a document: terms of its names and relations, counts, and hashes of ids."""
     texts = part.get("names", []) + part.get("aliases", [])
     if texts:
         drop_usual(part, language)
         part["named"] = len(texts)
         part["forms"] = list(dict.fromkeys(term_of(form) for text in texts for form in name_forms(text)))
-    for related, relations, held in RELATED:
+    for related, relations, held in _RELATED:
         if related in part:
             part[relations] = [relation for relation, _ in part[related]]
             part[held] = sum([len(values) for _, values in part[related]])
     hashed = part.pop("merged", [])
-    if len(part.get("id", "")) > LONGEST_ID:
+    if len(part.get("id", "")) > _LONGEST_ID:
         hashed = [*hashed, id_hash(part["id"])]
     if hashed:
         part["hashed_id"] = hashed
@@ -159,12 +159,12 @@ def completed(part: EntityContent, language: str) -> EntityContent:
 def read_content(stored: Sequence[Mapping[str, Any]], language: str) -> EntityContent:
     """Read the content of an entity from its documents, part 0 first."""
     main = stored[0]
-    content: EntityContent = {name: main[name] for name in HEAD if name in main}
+    content: EntityContent = {name: main[name] for name in _HEAD if name in main}
     for name in ("names", "aliases", "types"):
         if values := [value for part in stored for value in part.get(name, ())]:
             content[name] = values
-    content["languages"] = [languages for _, languages in names_with_sets(stored, language)]
-    for name, *_ in RELATED:
+    content["languages"] = [languages for _, languages in _names_with_sets(stored, language)]
+    for name, *_ in _RELATED:
         groups: dict[str, list[Any]] = {}
         for part in stored:
             for relation, values in part.get(name, ()):
@@ -178,23 +178,23 @@ def read_content(stored: Sequence[Mapping[str, Any]], language: str) -> EntityCo
 
 def drop_usual(content: EntityContent, language: str) -> EntityContent:
     """Leave the languages of names out if they are those that a document without them stands for."""
-    if "languages" in content and content["languages"] == usual_sets(content, language):
+    if "languages" in content and content["languages"] == _usual_sets(content, language):
         del content["languages"]
     return content
 
 
-def usual_sets(document: Mapping[str, Any], language: str) -> list[str]:
+def _usual_sets(document: Mapping[str, Any], language: str) -> list[str]:
     """Return the set of each name and alias of a document without languages."""
     names, aliases = len(document.get("names", ())), len(document.get("aliases", ()))
     return [set_text({language: False})] * names + [set_text({language: True})] * aliases
 
 
-def names_with_sets(stored: Sequence[Mapping[str, Any]], language: str) -> list[tuple[str, str]]:
+def _names_with_sets(stored: Sequence[Mapping[str, Any]], language: str) -> list[tuple[str, str]]:
     """List the names of an entity with the set of the languages of each, aliases last."""
     names: list[tuple[str, str]] = []
     aliases: list[tuple[str, str]] = []
     for document in stored:
-        sets = document.get("languages") or usual_sets(document, language)
+        sets = document.get("languages") or _usual_sets(document, language)
         own = document.get("names", ())
         names += zip(own, sets, strict=False)
         aliases += zip(document.get("aliases", ()), sets[len(own) :], strict=True)
@@ -203,7 +203,7 @@ def names_with_sets(stored: Sequence[Mapping[str, Any]], language: str) -> list[
 
 def names_in(stored: Sequence[Mapping[str, Any]], language: str) -> list[SpokenName]:
     """List the names of an entity with their languages, aliases last."""
-    return [spoken(text, languages) for text, languages in names_with_sets(stored, language)]
+    return [spoken(text, languages) for text, languages in _names_with_sets(stored, language)]
 
 
 def form_documents(forms: Iterable[tuple[str, int, int]]) -> Iterator[Document]:
@@ -215,7 +215,7 @@ def form_documents(forms: Iterable[tuple[str, int, int]]) -> Iterator[Document]:
     for form, popularity, done in forms:
         if len(form) > LONGEST_NAME:
             # It is not found fuzzily, and only its words are counted.
-            words = " ".join(word_term(word) for word in form.split(" ") if len(word.encode()) <= LONGEST_TERM)
+            words = " ".join(word_term(word) for word in form.split(" ") if len(word.encode()) <= _LONGEST_TERM)
             source = f'{{"words":{encode_basestring(words)}}}'
         else:
             source = f'{{"form":{encode_basestring(form)},"popularity":{popularity}}}'
@@ -229,16 +229,16 @@ def key_of_form(form: str) -> str:
 
 def term_of(form: str) -> str:
     """Return the term that a form is looked up by."""
-    if len(form) * 4 > LONGEST_TERM:  # a character takes four bytes at most: short forms need no encoding
+    if len(form) * 4 > _LONGEST_TERM:  # a character takes four bytes at most: short forms need no encoding
         form_bytes = form.encode()
-        if len(form_bytes) > LONGEST_TERM:
+        if len(form_bytes) > _LONGEST_TERM:
             return "\0" + hashlib.sha256(form_bytes).hexdigest()
     return form
 
 
 def id_field(entity_id: str) -> tuple[str, str]:
     """Return the field and the term that an id is looked up by."""
-    if len(entity_id) <= LONGEST_ID:
+    if len(entity_id) <= _LONGEST_ID:
         return "id", entity_id
     return "hashed_id", id_hash(entity_id)
 
@@ -255,4 +255,4 @@ def word_term(word: str) -> str:
 
 def is_counted(word: str) -> bool:
     """Return whether names are counted by a word."""
-    return bool(word) and len(word.encode()) <= LONGEST_TERM
+    return bool(word) and len(word.encode()) <= _LONGEST_TERM

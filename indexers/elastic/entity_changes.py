@@ -28,10 +28,10 @@ from kbtools.indexers.updates.draft import Draft, Pair, names_by_text
 from kbtools.kb.language_tags import UND, SpokenName, read_text, stored_text
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 
-FEW_FACTS = 100
+_FEW_FACTS = 100
 """Facts of an entity whose objects are looked up beforehand; of one with more they are when its facts are changed."""
 
-Group = list[Any]
+_Group = list[Any]
 """A relation and the other ends of its facts: ids of objects, or rows of subjects."""
 
 
@@ -51,7 +51,7 @@ class StoredKB(ElasticKB):
         rows = self.rows_of(ids)
         # Most of them are given facts, or lose some: what those lead to is looked up for all of them together.
         contents = self.contents_of([row for row in rows if row is not None])
-        few = [content for content in contents if content["facts"] <= FEW_FACTS]
+        few = [content for content in contents if content["facts"] <= _FEW_FACTS]
         self.rows_of([target for content in few for _, targets in content.get("objects", ()) for target in targets])
         return rows
 
@@ -75,7 +75,7 @@ class StoredKB(ElasticKB):
         return [str(row), *(f"{row}-{part}" for part in range(1, self.part_counts[row]))]
 
     def ranked_names(self, entities: EntityRows) -> list[list[tuple[SpokenName, int]]]:
-        return [ranked_names(content, self.language) for content in self.contents_of(entities.tolist())]
+        return [_ranked_names(content, self.language) for content in self.contents_of(entities.tolist())]
 
     def descriptions(self, entities: EntityRows) -> list[str | None]:
         return [read_text(content.get("description")) for content in self.contents_of(entities.tolist())]
@@ -107,7 +107,7 @@ class StoredKB(ElasticKB):
         return np.array([content["facts_in"] for content in self.contents_of(entities.tolist())], dtype=np.int64)
 
 
-def ranked_names(content: EntityContent, language: str) -> list[tuple[SpokenName, int]]:
+def _ranked_names(content: EntityContent, language: str) -> list[tuple[SpokenName, int]]:
     """Return the names of an entity in their order, each with its rank."""
     names = names_in([content], language)
     if "ranks" in content:
@@ -141,7 +141,7 @@ class EntityChanges:
 
 def change_entities(draft: Draft, kb: StoredKB) -> EntityChanges:
     """Compare what all entities that a draft speaks of held with what they hold after it."""
-    changes, changed = EntityChanges(), ChangedEntities(draft, kb)
+    changes, changed = EntityChanges(), _ChangedEntities(draft, kb)
     rows = sorted(changed.rows())
     known = [row for row in rows if draft.is_known(row)]
     stored = dict(zip(known, kb.contents_of(known), strict=True))
@@ -168,7 +168,7 @@ def change_entities(draft: Draft, kb: StoredKB) -> EntityChanges:
     return changes
 
 
-class ChangedEntities:
+class _ChangedEntities:
     """The entities of a draft, as documents are made of them."""
 
     def __init__(self, draft: Draft, kb: StoredKB) -> None:
@@ -205,7 +205,7 @@ class ChangedEntities:
         if row in draft.facts:
             # In the order of relations and of the rows of objects.
             facts = sorted((draft.relations[relation], target) for relation, target in draft.facts[row])
-            objects = grouped((relation, draft.id_of(target)) for relation, target in facts)
+            objects = _grouped((relation, draft.id_of(target)) for relation, target in facts)
         if row in draft.kinds:
             types = sorted(draft.types[kind] for kind in draft.kinds[row])
         content: EntityContent = {
@@ -225,7 +225,7 @@ class ChangedEntities:
     def named(self, row: int, former: EntityContent) -> EntityContent:
         """Return the names, aliases, languages and ranks of an entity."""
         draft, language = self.draft, self.language
-        names = draft.names[row] if row in draft.names else names_by_text(ranked_names(former, language))
+        names = draft.names[row] if row in draft.names else names_by_text(_ranked_names(former, language))
         run = sorted((name.rank, text, name.parts) for text, name in names.items())
         flags = [rank == ALIAS or rank > run[0][0] for rank, _, _ in run]
         sets = [
@@ -242,15 +242,15 @@ class ChangedEntities:
             content["ranks"] = ranks
         return drop_usual(content, language)
 
-    def subjects(self, row: int, former: EntityContent) -> list[Group]:
+    def subjects(self, row: int, former: EntityContent) -> list[_Group]:
         """List the rows of subjects by relation, in order."""
         names = self.draft.relations
         facts = {(relation, subject) for relation, subjects in former.get("subjects", ()) for subject in subjects}
         facts -= {(names[relation], subject) for relation, subject in self.lost[row]}
-        return grouped(sorted(facts | {(names[relation], subject) for relation, subject in self.gained[row]}))
+        return _grouped(sorted(facts | {(names[relation], subject) for relation, subject in self.gained[row]}))
 
 
-def grouped(facts: Iterable[tuple[str, str | int]]) -> list[Group]:
+def _grouped(facts: Iterable[tuple[str, str | int]]) -> list[_Group]:
     """Group the other ends of facts by relation."""
     groups: dict[str, list[str | int]] = {}
     for relation, end in facts:

@@ -12,13 +12,13 @@ from kbtools.indexers.folder.form_store import ENTITIES, form_key, is_normal
 from kbtools.kb.language_tags import UND, stored_text
 from kbtools.text.variants import name_forms
 
-BLOCK = 2_000
+_BLOCK = 2_000
 """Entities or forms that are read together: enough to make NumPy's cost for each call small."""
 
-RELEASED = 200_000
+_RELEASED = 200_000
 """Forms after which the pages of the exact index are given back."""
 
-RESIDENT = 160_000_000
+_RESIDENT = 160_000_000
 """Bytes of mapped files beyond which pages are given back: libraries take 110 MB, a small knowledge base the rest."""
 
 
@@ -36,8 +36,8 @@ class FolderEntities:
 
     def contents(self, rows: Sequence[int]) -> Iterator[EntityContent]:
         """Yield the contents of a range of rows."""
-        for start in range(0, len(rows), BLOCK):
-            block = rows[start : start + BLOCK]
+        for start in range(0, len(rows), _BLOCK):
+            block = rows[start : start + _BLOCK]
             yield from self.block(block[0], block[-1] + 1)
 
     def merged_ids(self, first: int, last: int) -> dict[int, list[str]]:
@@ -109,25 +109,25 @@ def normal_forms(kb: EmbeddedKB, first: int = 0) -> Iterator[tuple[str, int, int
 
     The popularity is the number of names of that bearer that has most.
     """
-    stored = islice(read_forms(kb), first, None)
+    stored = islice(_read_forms(kb), first, None)
     place = first
-    while entries := list(islice(stored, BLOCK)):
+    while entries := list(islice(stored, _BLOCK)):
         block = [
-            (form_of(kb, key, value), value, at)
+            (_form_of(kb, key, value), value, at)
             for at, (key, value) in enumerate(entries, place + 1)
             if is_normal(value)
         ]
         place += len(entries)
-        bearers = [bearers_in(value) for _, value, _ in block]
+        bearers = [_bearers_in(value) for _, value, _ in block]
         if block:
             names = kb.alias_counts(np.array([row for rows in bearers for row in rows], dtype=np.uint32))
             starts = np.cumsum([0, *map(len, bearers[:-1])])
             popularity = np.maximum.reduceat(names, starts).tolist()
             yield from ((form, most, at) for (form, _, at), most in zip(block, popularity, strict=True))
-        release_pages(kb.path, beyond=RESIDENT)
+        release_pages(kb.path, beyond=_RESIDENT)
 
 
-def bearers_in(value: bytes) -> list[int]:
+def _bearers_in(value: bytes) -> list[int]:
     """List the rows of the entities in a value of the exact index; see `read_groups` for its layout."""
     numbers = memoryview(value).cast("I").tolist()
     rows: list[int] = []
@@ -141,10 +141,10 @@ def bearers_in(value: bytes) -> list[int]:
 
 def count_normal_forms(kb: EmbeddedKB) -> int:
     """Count the normal forms of the names."""
-    return sum(is_normal(value) for _, value in read_forms(kb))
+    return sum(is_normal(value) for _, value in _read_forms(kb))
 
 
-def form_of(kb: EmbeddedKB, key: bytes, value: bytes) -> str:
+def _form_of(kb: EmbeddedKB, key: bytes, value: bytes) -> str:
     """Return the form of an entry; that of a long one is worked out from the name that it is of."""
     if b"\0" not in key:
         return key.decode()
@@ -152,9 +152,9 @@ def form_of(kb: EmbeddedKB, key: bytes, value: bytes) -> str:
     return next(form for form in name_forms(name) if form_key(form) == key)
 
 
-def read_forms(kb: EmbeddedKB) -> Iterator[tuple[bytes, bytes]]:
+def _read_forms(kb: EmbeddedKB) -> Iterator[tuple[bytes, bytes]]:
     """Yield the entries of the exact index, giving back the pages that were read."""
     for place, entry in enumerate(kb.forms.entries()):
-        if place % RELEASED == 0:
+        if place % _RELEASED == 0:
             release_pages(kb.path)
         yield entry

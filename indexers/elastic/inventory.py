@@ -18,15 +18,15 @@ from kbtools.indexers.elastic.versions import (
 )
 from kbtools.kb.manifest import Manifest
 
-MERGING = Patience(total=6 * 3600.0, first=0.2, longest=10.0)
+_MERGING = Patience(total=6 * 3600.0, first=0.2, longest=10.0)
 """A merge rewrites the index: minutes for each gigabyte on a busy machine."""
 
-RELEASED = 60.0
+_RELEASED = 60.0
 """Seconds to wait until deleted documents may be dropped: every 30 Elasticsearch tells its nodes which are needed."""
 
 
 @dataclass(frozen=True, slots=True)
-class IndexStatus:
+class _IndexStatus:
     """An index: its health, documents, bytes with and without copies, shards, copies that are still to be made."""
 
     index: str
@@ -40,14 +40,14 @@ class IndexStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class VersionStatus:
+class _VersionStatus:
     """A version and its indexes; `mapping` is the version of the mapping that it was made with."""
 
     kb: str
     version: int
     state: str
     mapping: int
-    indexes: tuple[IndexStatus, ...]
+    indexes: tuple[_IndexStatus, ...]
 
     @property
     def bytes(self) -> int:
@@ -55,7 +55,7 @@ class VersionStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class BuildStatus:
+class _BuildStatus:
     """A version that is being made or was left behind: by whom and how far it is, or why its note cannot be read."""
 
     kb: str
@@ -64,19 +64,19 @@ class BuildStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterStatus:
+class _ClusterStatus:
     """A cluster and the knowledge bases on it; the manifest is that of the one knowledge base asked for."""
 
     where: str
     server: str
     health: str
     nodes: int
-    versions: tuple[VersionStatus, ...]
-    builds: tuple[BuildStatus, ...]
+    versions: tuple[_VersionStatus, ...]
+    builds: tuple[_BuildStatus, ...]
     manifest: Manifest | None
 
 
-def cluster_status(cluster: Cluster, kb: str | None = None) -> ClusterStatus:
+def cluster_status(cluster: Cluster, kb: str | None = None) -> _ClusterStatus:
     """Describe one knowledge base, or all; raise KBMissing if there is nothing under the name, not even a leftover."""
     server = cluster.greet()["version"]["number"]
     if kb is not None:
@@ -88,26 +88,26 @@ def cluster_status(cluster: Cluster, kb: str | None = None) -> ClusterStatus:
         "GET", "/_cluster/health", to="read the cluster's health",
         params={"level": "indices", "filter_path": "status,number_of_data_nodes,indices.kbtools-*"},
     )  # fmt: skip
-    sizes = index_sizes(cluster, health.get("indices", {}))
+    sizes = _index_sizes(cluster, health.get("indices", {}))
     current = next((version for version in versions if version.current), None) if kb else None
-    builds = [build_status(cluster, name) for name in sorted({version.kb for version in versions})]
-    return ClusterStatus(
+    builds = [_build_status(cluster, name) for name in sorted({version.kb for version in versions})]
+    return _ClusterStatus(
         where=cluster.connection.where,
         server=server,
         health=health["status"],
         nodes=health["number_of_data_nodes"],
-        versions=tuple(describe_version(version, sizes) for version in versions),
+        versions=tuple(_describe_version(version, sizes) for version in versions),
         builds=tuple(build for build in builds if build),
         manifest=Catalog(cluster, current.kb, current.indexes[ENTITIES]).manifest if current else None,
     )
 
 
-def describe_version(version: Version, sizes: dict[str, IndexStatus]) -> VersionStatus:
+def _describe_version(version: Version, sizes: dict[str, _IndexStatus]) -> _VersionStatus:
     indexes = tuple(sizes[index] for index in sorted(version.indexes.values()) if index in sizes)
-    return VersionStatus(version.kb, version.number, version.state, version.mapping, indexes)
+    return _VersionStatus(version.kb, version.number, version.state, version.mapping, indexes)
 
 
-def index_sizes(cluster: Cluster, health: dict[str, Any]) -> dict[str, IndexStatus]:
+def _index_sizes(cluster: Cluster, health: dict[str, Any]) -> dict[str, _IndexStatus]:
     """Ask for the size of every index of ours; a closed or lost one counts nothing."""
     columns = "index,health,docs.count,store.size,pri.store.size,pri,rep"
     rows = cluster.ask(
@@ -118,7 +118,7 @@ def index_sizes(cluster: Cluster, health: dict[str, Any]) -> dict[str, IndexStat
     for row in rows:
         shards, replicas = int(row["pri"] or 0), int(row["rep"] or 0)
         active = health.get(row["index"], {}).get("active_shards", 0)
-        sizes[row["index"]] = IndexStatus(
+        sizes[row["index"]] = _IndexStatus(
             index=row["index"],
             health=row["health"] or "",
             documents=int(row["docs.count"] or 0),
@@ -132,17 +132,17 @@ def index_sizes(cluster: Cluster, health: dict[str, Any]) -> dict[str, IndexStat
     return sizes
 
 
-def build_status(cluster: Cluster, kb: str) -> BuildStatus | None:
+def _build_status(cluster: Cluster, kb: str) -> _BuildStatus | None:
     """Describe the version of a knowledge base that is being made or was left behind, if there is one."""
     try:
         stored = read_note(cluster, kb)
     except KBUnusable as error:
-        return BuildStatus(kb, 0, str(error))
+        return _BuildStatus(kb, 0, str(error))
     if stored is None:
         return None
     note = stored[0]
     cure = "; the same command goes on, or kbtools remove --unfinished drops it" if note.is_free else ""
-    return BuildStatus(kb, note.version, note.progress + cure)
+    return _BuildStatus(kb, note.version, note.progress + cure)
 
 
 def choose_versions(cluster: Cluster, kb: str, *, number: int | None, unfinished: bool) -> list[Version]:
@@ -179,7 +179,7 @@ def remove_versions(cluster: Cluster, kb: str, chosen: list[Version]) -> list[st
 
 
 @dataclass(frozen=True, slots=True)
-class DroppedDocuments:
+class _DroppedDocuments:
     """The documents that were dropped, and the bytes of the indexes before and after, without copies."""
 
     count: int
@@ -187,16 +187,16 @@ class DroppedDocuments:
     after: int
 
 
-def drop_deleted(cluster: Cluster, kb: str, *, patience: Patience = MERGING) -> DroppedDocuments | None:
+def drop_deleted(cluster: Cluster, kb: str, *, patience: Patience = _MERGING) -> _DroppedDocuments | None:
     """Merge the segments of the current version, one for each shard; None if it has no deleted documents.
 
     Who reads it is answered as before, and rows keep their meaning.
     """
     indexes = ",".join(current_version(cluster, kb).indexes.values())
-    deleted, before = measure(cluster, indexes)
+    deleted, before = _measure(cluster, indexes)
     if not deleted:
         return None
-    wait_for_release(cluster, indexes, replace(patience, total=min(RELEASED, patience.total)))
+    _wait_for_release(cluster, indexes, replace(patience, total=min(_RELEASED, patience.total)))
     task = cluster.ask(
         "POST", f"/{indexes}/_forcemerge", to=f"merge the segments of {kb}",
         params={"max_num_segments": "1", "wait_for_completion": "false"},
@@ -207,11 +207,11 @@ def drop_deleted(cluster: Cluster, kb: str, *, patience: Patience = MERGING) -> 
             break
         patience.sleep(wait)
     cluster.ask("POST", f"/{indexes}/_refresh", to="refresh the indexes")
-    _, after = measure(cluster, indexes)
-    return DroppedDocuments(deleted, before, after)
+    _, after = _measure(cluster, indexes)
+    return _DroppedDocuments(deleted, before, after)
 
 
-def wait_for_release(cluster: Cluster, indexes: str, patience: Patience) -> None:
+def _wait_for_release(cluster: Cluster, indexes: str, patience: Patience) -> None:
     """Wait until a cluster keeps no deleted documents for copies of shards that may have to catch up."""
     for wait in patience.waits():
         stats = cluster.ask(
@@ -227,7 +227,7 @@ def wait_for_release(cluster: Cluster, indexes: str, patience: Patience) -> None
         patience.sleep(wait)
 
 
-def measure(cluster: Cluster, indexes: str) -> tuple[int, int]:
+def _measure(cluster: Cluster, indexes: str) -> tuple[int, int]:
     """Count the deleted documents of indexes, and their bytes without copies."""
     stats = cluster.ask("GET", f"/{indexes}/_stats/docs,store", to="read the sizes of indexes")["_all"]["primaries"]
     return int(stats["docs"]["deleted"]), int(stats["store"]["size_in_bytes"])

@@ -30,21 +30,21 @@ from kbtools.kb.language_tags import SpokenName, read_text
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.vector_index import EntityVectors
 
-REPLACED = 10.0
+_REPLACED = 10.0
 """Seconds in which a copy takes the place of a shard whose node is lost."""
 
-KEPT_ENTITIES, KEPT_FACTS = 50_000, 500
+_KEPT_ENTITIES, _KEPT_FACTS = 50_000, 500
 """Entities that are remembered, and pairs of an entity and a relation with their objects, or entities with their
 incoming facts; twice as many at most."""
 
-WITH_FACTS, PARTS = 20, 10
+WITH_FACTS, _PARTS = 20, 10
 """Documents in one answer that hold facts, and further parts of entities: each may have some megabytes."""
 
-Fields = dict[str, Any]
+_Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class KnownEntity:
+class _KnownEntity:
     """An entity as it is remembered; relations and types are rows, ascending.
 
     `named` are the fields that hold its names, None if these stand in several documents.
@@ -57,7 +57,7 @@ class KnownEntity:
     facts: int
     facts_in: int
     description: str | None
-    named: Fields | None
+    named: _Fields | None
 
 
 class ElasticKB(Catalog, BackendDefaults):
@@ -66,13 +66,13 @@ class ElasticKB(Catalog, BackendDefaults):
     def __init__(self, name: str, cluster: Cluster | None = None, *, version: Version | None = None) -> None:
         """Open the current version, or one that nobody else reads yet."""
         cluster = cluster or Cluster(read_connection())
-        self.version = version or open_version(cluster, str(name))
+        self.version = version or _open_version(cluster, str(name))
         super().__init__(cluster, str(name), self.version.indexes[ENTITIES])
         self.searches = Searches(cluster, self.name)
-        self.known: Cache[int, KnownEntity] = Cache(KEPT_ENTITIES)
-        self.known_relations_in: Cache[int, tuple[int, ...]] = Cache(KEPT_ENTITIES)
-        self.known_objects: Cache[tuple[int, int], EntityRows] = Cache(KEPT_FACTS)
-        self.known_incoming: Cache[int, IncomingFacts] = Cache(KEPT_FACTS)
+        self.known: Cache[int, _KnownEntity] = Cache(_KEPT_ENTITIES)
+        self.known_relations_in: Cache[int, tuple[int, ...]] = Cache(_KEPT_ENTITIES)
+        self.known_objects: Cache[tuple[int, int], EntityRows] = Cache(_KEPT_FACTS)
+        self.known_incoming: Cache[int, IncomingFacts] = Cache(_KEPT_FACTS)
         self.named = Names(self.searches, self.version.indexes, count=self.manifest.statistics["forms"], note=self.note)
         self.vector_index: ElasticVectors | None = None
 
@@ -81,13 +81,13 @@ class ElasticKB(Catalog, BackendDefaults):
 
     # Documents
 
-    def parts(self, rows: Sequence[int], fields: Sequence[str], *, at_once: int = PAGE) -> dict[int, list[Fields]]:
+    def parts(self, rows: Sequence[int], fields: Sequence[str], *, at_once: int = PAGE) -> dict[int, list[_Fields]]:
         """Read fields of the documents of entities, part 0 first; rows of no entity are left out."""
-        found: dict[int, list[Fields]] = {}
+        found: dict[int, list[_Fields]] = {}
         for chunk in cut(list(dict.fromkeys(rows)), at_once):
             found |= {main["row"]: [main] for main in self.documents(list(map(str, chunk)), [*fields, "parts"])}
         keys = [f"{row}-{part}" for row, (main,) in found.items() for part in range(1, main.get("parts", 0) + 1)]
-        for further in cut(keys, PARTS):
+        for further in cut(keys, _PARTS):
             for source in self.documents(further, fields):
                 found[source["row"]].append(source)
         for row, own in found.items():
@@ -97,7 +97,7 @@ class ElasticKB(Catalog, BackendDefaults):
                 )
         return found
 
-    def documents(self, keys: Sequence[str], fields: Sequence[str]) -> list[Fields]:
+    def documents(self, keys: Sequence[str], fields: Sequence[str]) -> list[_Fields]:
         """Read documents by their ids, those that exist, in order."""
         answer = self.searches.ask(
             "POST", f"/{self.index}/_mget", {"ids": keys}, params={"_source_includes": ",".join(["row", *fields])}
@@ -109,7 +109,7 @@ class ElasticKB(Catalog, BackendDefaults):
 
     # Entities
 
-    def at(self, rows: Sequence[int]) -> list[KnownEntity]:
+    def at(self, rows: Sequence[int]) -> list[_KnownEntity]:
         """Return entities, fetching those that are not remembered; raise IndexError for a row that is unused."""
         entities = {row: self.known.get(row) for row in rows}
         unknown = [row for row, entity in entities.items() if entity is None]
@@ -119,17 +119,17 @@ class ElasticKB(Catalog, BackendDefaults):
             raise IndexError(f"no entity at row {missing[0]}")
         return [entity for row in rows if (entity := entities[row])]
 
-    def read(self, sources: Sequence[Fields]) -> KnownEntity:
+    def read(self, sources: Sequence[_Fields]) -> _KnownEntity:
         """Read an entity from its documents, part 0 first, and remember it."""
         main = sources[0]
         names = next(
             (source[field][0] for field in ("names", "aliases") for source in sources if field in source), None
         )
-        entity = KnownEntity(
+        entity = _KnownEntity(
             main["id"],
             names,
-            rows_of(self.relation_rows, sources, "relations"),
-            rows_of(self.type_rows, sources, "types"),
+            _rows_of(self.relation_rows, sources, "relations"),
+            _rows_of(self.type_rows, sources, "types"),
             main["facts"],
             main["facts_in"],
             read_text(main.get("description")),
@@ -138,7 +138,7 @@ class ElasticKB(Catalog, BackendDefaults):
         self.known.put(main["row"], entity)
         return entity
 
-    def note(self, source: Fields) -> None:
+    def note(self, source: _Fields) -> None:
         """Remember an entity that a search found, unless it stands in several documents."""
         if source["part"] == 0 and "parts" not in source:
             self.read([source])
@@ -242,7 +242,7 @@ class ElasticKB(Catalog, BackendDefaults):
         relations = {row: self.known_relations_in.get(row) for row in entities.tolist()}
         unknown = [row for row, known in relations.items() if known is None]
         for row, sources in self.parts(unknown, ["relations_in"]).items():
-            relations[row] = own = rows_of(self.relation_rows, sources, "relations_in")
+            relations[row] = own = _rows_of(self.relation_rows, sources, "relations_in")
             self.known_relations_in.put(row, own)
         return Grouped.of([relations[row] or () for row in entities.tolist()])
 
@@ -280,7 +280,7 @@ class ElasticKB(Catalog, BackendDefaults):
         return self.vectors()
 
 
-def open_version(cluster: Cluster, kb: str) -> Version:
+def _open_version(cluster: Cluster, kb: str) -> Version:
     """Return the current version; raise an error if its mapping is not ours, or an index or a shard is missing."""
     cluster.greet()
     version = current_version(cluster, kb)
@@ -291,13 +291,13 @@ def open_version(cluster: Cluster, kb: str) -> Version:
         raise KBUnusable(
             f"{kb}: version {version.number} lacks the indexes {', '.join(missing)}; load it again", name=kb
         )
-    check_health(cluster, kb, [version.indexes[role] for role in ROLES])
+    _check_health(cluster, kb, [version.indexes[role] for role in ROLES])
     return version
 
 
-def check_health(cluster: Cluster, kb: str, indexes: Sequence[str]) -> None:
+def _check_health(cluster: Cluster, kb: str, indexes: Sequence[str]) -> None:
     """Refuse a knowledge base that lacks a shard, after a moment in which a node that was just lost is replaced."""
-    moment = replace(cluster.patience, total=REPLACED)
+    moment = replace(cluster.patience, total=_REPLACED)
     with suppress(NotAllowed):  # reading asks for less than knowing the cluster's health
         health = cluster.health(",".join(indexes), until=lambda health: health["status"] != "red", patience=moment)
         if health and health["status"] == "red":
@@ -308,7 +308,7 @@ def check_health(cluster: Cluster, kb: str, indexes: Sequence[str]) -> None:
             )
 
 
-def rows_of(order: Mapping[str, int], sources: Sequence[Fields], field: str) -> tuple[int, ...]:
+def _rows_of(order: Mapping[str, int], sources: Sequence[_Fields], field: str) -> tuple[int, ...]:
     """Return the rows of the labels in a field, ascending, once each."""
     return tuple(sorted({order[label] for source in sources for label in source.get(field, ())}))
 

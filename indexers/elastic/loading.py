@@ -37,10 +37,10 @@ logger = logging.getLogger(__name__)
 PATIENCE = Patience(total=300.0)
 """Seconds for which a load tries again while a cluster refuses or is away: a node starts again in less."""
 
-NOTED = 1.0
+_NOTED = 1.0
 """Seconds between two notes of progress, which is what a killed load sends again."""
 
-RELEASED = 20_000
+_RELEASED = 20_000
 """Documents after which the pages of the source are given back, so that memory does not grow."""
 
 
@@ -83,16 +83,16 @@ def load(kb: EmbeddedKB, cluster: Cluster, name: str, *, options: LoadOptions, w
     cluster = cluster.as_patient_as(options.patience)
     check_alias(cluster, name)
     current = next((version for version in list_versions(cluster, name) if version.current), None)
-    if current and not options.force and holds(cluster, current, kb.manifest):
+    if current and not options.force and _holds(cluster, current, kb.manifest):
         return Loaded(kb.manifest, current.number, fresh=False)
     # Every byte is read once here: a damaged folder would be loaded for hours before its counts do not match.
     require_intact(kb.path, kb.manifest)
-    lock = begin(cluster, name, kb.manifest.digest, options)
+    lock = _begin(cluster, name, kb.manifest.digest, options)
     try:
-        version = require_version(cluster, lock, options.settings)
-        LoadJob(kb, version, lock=lock, options=options, watch=watch).load()
-        check_counts(kb, version, lock)
-        missing = finish(version, lock, options, watch)
+        version = _require_version(cluster, lock, options.settings)
+        _LoadJob(kb, version, lock=lock, options=options, watch=watch).load()
+        _check_counts(kb, version, lock)
+        missing = _finish(version, lock, options, watch)
     except BaseException:
         lock.give_back()
         raise
@@ -100,7 +100,7 @@ def load(kb: EmbeddedKB, cluster: Cluster, name: str, *, options: LoadOptions, w
     return Loaded(kb.manifest, version.number, True, lock.note.documents, missing)
 
 
-def holds(cluster: Cluster, version: Version, manifest: Manifest) -> bool:
+def _holds(cluster: Cluster, version: Version, manifest: Manifest) -> bool:
     """Return whether a load of this content would make the same version again."""
     if version.mapping != MAPPING_VERSION or not set(ROLES) <= version.indexes.keys():
         return False
@@ -110,12 +110,12 @@ def holds(cluster: Cluster, version: Version, manifest: Manifest) -> bool:
     return bool(record.get("digest") == manifest.digest and record.get("languages", {}) == manifest.languages)
 
 
-def begin(cluster: Cluster, kb: str, digest: str, options: LoadOptions) -> BuildLock:
+def _begin(cluster: Cluster, kb: str, digest: str, options: LoadOptions) -> BuildLock:
     """Take the lock to go on with the load of this content that was left behind, or to make a new version."""
     left, condition = free_note(cluster, kb, take_over=options.take_over)
     versions = list_versions(cluster, kb)
     same = [version for version in versions if left and version.number == left.version and not version.current]
-    if left and (left.digest, left.mapping) == (digest, MAPPING_VERSION) and any(map(is_whole, same)):
+    if left and (left.digest, left.mapping) == (digest, MAPPING_VERSION) and any(map(_is_whole, same)):
         # Rejected documents stand before what is confirmed: all of them are sent again.
         note = replace(left, entities=0, forms=0, documents=0, rejected=0, kinds={}) if left.rejected else left
     else:
@@ -123,14 +123,14 @@ def begin(cluster: Cluster, kb: str, digest: str, options: LoadOptions) -> Build
     return BuildLock.take(cluster, kb, note, condition)
 
 
-def is_whole(version: Version) -> bool:
+def _is_whole(version: Version) -> bool:
     return set(ROLES) <= version.indexes.keys()
 
 
-def require_version(cluster: Cluster, lock: BuildLock, settings: IndexSettings) -> Version:
+def _require_version(cluster: Cluster, lock: BuildLock, settings: IndexSettings) -> Version:
     """Find the version that a note is about, or create it, under a later number if something else has its place."""
     known = [version for version in list_versions(cluster, lock.kb) if version.number == lock.note.version]
-    if known and is_whole(known[0]):
+    if known and _is_whole(known[0]):
         return known[0]
     number = lock.note.version
     while (version := create_version(cluster, lock.kb, number, settings)) is None:
@@ -140,7 +140,7 @@ def require_version(cluster: Cluster, lock: BuildLock, settings: IndexSettings) 
     return version
 
 
-class LoadJob:
+class _LoadJob:
     """The job of a load: the documents that are not confirmed yet are sent, and progress is noted on the cluster."""
 
     def __init__(
@@ -195,10 +195,10 @@ class LoadJob:
                 kinds=kinds,
             )
             self.read += sent.documents
-            if self.read > RELEASED:
+            if self.read > _RELEASED:
                 self.read = 0
                 release_pages(self.kb.path)
-            if sent.rejected or time.monotonic() - self.noted > NOTED:
+            if sent.rejected or time.monotonic() - self.noted > _NOTED:
                 self.note()
             self.watch.progress(role, sent.done)
 
@@ -219,7 +219,7 @@ class LoadJob:
                 file.writelines(lines)
 
 
-def finish(version: Version, lock: BuildLock, options: LoadOptions, watch: BuildProgress) -> int:
+def _finish(version: Version, lock: BuildLock, options: LoadOptions, watch: BuildProgress) -> int:
     """Restore the settings of a loaded version, switch to it, and delete older ones beyond `keep`.
 
     Returns the number of copies of shards that are still to be made.
@@ -232,14 +232,14 @@ def finish(version: Version, lock: BuildLock, options: LoadOptions, watch: Build
             "POST", f"/{both}/_forcemerge", to="merge segments",
             params={"max_num_segments": options.segments, "wait_for_completion": "false"},
         )  # fmt: skip
-    missing = wait_for_copies(cluster, version.kb, both, options)
+    missing = _wait_for_copies(cluster, version.kb, both, options)
     deleted = lock.make_current(version, keep=options.keep)
     also = f", deleted {', '.join(deleted)}" if deleted else ""
     watch.done("switch", f"{version.kb} is version {version.number}{also}")
     return missing
 
 
-def check_counts(kb: EmbeddedKB, version: Version, lock: BuildLock) -> None:
+def _check_counts(kb: EmbeddedKB, version: Version, lock: BuildLock) -> None:
     """Compare the counts of a version with the source; if they differ, the next run loads everything again."""
     counts, statistics = kb.manifest.counts, kb.manifest.statistics
     facts = counts["facts"].unique
@@ -260,7 +260,7 @@ def check_counts(kb: EmbeddedKB, version: Version, lock: BuildLock) -> None:
         raise
 
 
-def wait_for_copies(cluster: Cluster, kb: str, indexes: str, options: LoadOptions) -> int:
+def _wait_for_copies(cluster: Cluster, kb: str, indexes: str, options: LoadOptions) -> int:
     """Wait until the copies of shards are made; return how many are missing when patience ends or nodes are too few.
 
     Raises Unreachable if a shard itself is away by then.

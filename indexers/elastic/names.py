@@ -29,30 +29,30 @@ from kbtools.text.variants import name_forms
 TERMS_AT_ONCE = 4_000
 """Forms or words in one search; the cluster's own limit is 65,536."""
 
-KEPT_FORMS, KEPT_WORDS = 50_000, 100_000
+_KEPT_FORMS, _KEPT_WORDS = 50_000, 100_000
 """Forms and words that are remembered, twice as many at most: those of some thousand questions of 40 n-grams."""
 
-RECALLED = 100
+_RECALLED = 100
 """Names that each search by trigrams and words recalls: five times the twenty that linking wants, since only rescoring
 orders them."""
 
-NEIGHBOURS = 1_000
+_NEIGHBOURS = 1_000
 """Names within two edits that are recalled, as many as a folder keeps: of six letters hundreds are that near."""
 
-EXPANSIONS = 200
+_EXPANSIONS = 200
 """Words that an edit may expand to; the cluster's own 50 loses names."""
 
-SHOWN = ["form", "popularity"]
+_SHOWN = ["form", "popularity"]
 """The fields that come with a recalled form, from columns: its source is not read."""
 
-KEPT_SIMILAR = 1_000
+_KEPT_SIMILAR = 1_000
 """Forms whose similar names are remembered, twice as many at most."""
 
-Recalled = dict[str, int]
+_Recalled = dict[str, int]
 """Forms of names, each with its popularity: the number of names of that bearer that has most."""
 
 
-forms_of = lru_cache(KEPT_FORMS)(name_forms)
+_forms_of = lru_cache(_KEPT_FORMS)(name_forms)
 
 
 class Names:
@@ -66,9 +66,9 @@ class Names:
     ) -> None:
         self.searches, self.count, self.note = searches, count, note
         self.entities, self.index = indexes[ENTITIES], indexes[NAMES]
-        self.matches: Cache[str, Sequence[NameMatch]] = Cache(KEPT_FORMS)
-        self.frequencies: Cache[str, int] = Cache(KEPT_WORDS)
-        self.known: Cache[tuple[str, int, float, bool], list[SimilarName]] = Cache(KEPT_SIMILAR)
+        self.matches: Cache[str, Sequence[NameMatch]] = Cache(_KEPT_FORMS)
+        self.frequencies: Cache[str, int] = Cache(_KEPT_WORDS)
+        self.known: Cache[tuple[str, int, float, bool], list[SimilarName]] = Cache(_KEPT_SIMILAR)
 
     def lookup(self, forms: Sequence[str]) -> dict[str, Sequence[NameMatch]]:
         """Return the names under forms, none for some: those remembered, and the others in one request.
@@ -106,7 +106,7 @@ class Names:
             self.note(source)
             for field in ("names", "aliases"):
                 for text in source.get(field, ()):
-                    for form, rewriting in forms_of(text).items():
+                    for form, rewriting in _forms_of(text).items():
                         if form in wanted:
                             kind = match_kind(rewriting, is_alias=field == "aliases")
                             groups.setdefault(form, {}).setdefault((kind, text), []).append(source["row"])
@@ -152,19 +152,19 @@ class Names:
         recalled = self.within_edits(recallable) if edits_only else self.recall_all(recallable, cutoff=cutoff)
         for form in unknown:
             near = recalled.get(form, {})
-            known[form] = similar = rescored(form, near, limit=limit, cutoff=cutoff, names=self.count)
+            known[form] = similar = _rescored(form, near, limit=limit, cutoff=cutoff, names=self.count)
             self.known.put((form, limit, cutoff, edits_only), similar)
         return [list(known[form] or ()) for form in forms]
 
-    def within_edits(self, forms: Sequence[str]) -> dict[str, Recalled]:
+    def within_edits(self, forms: Sequence[str]) -> dict[str, _Recalled]:
         """Recall the names within edits."""
-        recalled = self.recall({form: [whole_search(form)] for form in forms})
+        recalled = self.recall({form: [_whole_search(form)] for form in forms})
         return {form: {name: near[name] for name in within_edits(form, list(near))} for form, near in recalled.items()}
 
-    def recall_all(self, forms: Sequence[str], *, cutoff: float) -> dict[str, Recalled]:
+    def recall_all(self, forms: Sequence[str], *, cutoff: float) -> dict[str, _Recalled]:
         """Recall names by every search, or by edits alone where these suffice."""
-        recalled: dict[str, Recalled] = {form: {} for form in forms}
-        whole = {form: [whole_search(form)] for form in forms}
+        recalled: dict[str, _Recalled] = {form: {} for form in forms}
+        whole = {form: [_whole_search(form)] for form in forms}
         if may_settle(cutoff=cutoff, names=self.count):
             recalled = self.recall(whole)
             whole = {
@@ -174,51 +174,51 @@ class Names:
             }
         words = list({word for form in whole for word in form.split(" ")})
         known = {word for word, count in zip(words, self.frequency(words), strict=True) if count}
-        further = self.recall({form: [*own, *shared_searches(form, known)] for form, own in whole.items()})
+        further = self.recall({form: [*own, *_shared_searches(form, known)] for form, own in whole.items()})
         return recalled | {form: recalled[form] | names for form, names in further.items()}
 
-    def recall(self, searches_of: Mapping[str, Sequence[dict[str, Any]]]) -> dict[str, Recalled]:
+    def recall(self, searches_of: Mapping[str, Sequence[dict[str, Any]]]) -> dict[str, _Recalled]:
         """Make the searches for forms, all in one request; return the forms of names that each recalls."""
         bodies = [(self.index, body) for bodies in searches_of.values() for body in bodies]
         answers = iter(self.searches.run(bodies))
         return {
-            form: {name: popularity for _ in bodies for name, popularity in recalled_forms(next(answers))}
+            form: {name: popularity for _ in bodies for name, popularity in _recalled_forms(next(answers))}
             for form, bodies in searches_of.items()
         }
 
 
-def rescored(form: str, near: Recalled, *, limit: int, cutoff: float, names: int) -> list[SimilarName]:
+def _rescored(form: str, near: _Recalled, *, limit: int, cutoff: float, names: int) -> list[SimilarName]:
     """Order the names recalled for a form."""
     return rescore(
         form, near, limit=limit, cutoff=cutoff, names=names, popularity=lambda forms: [near[name] for name in forms]
     )
 
 
-def shared_searches(form: str, known: Collection[str]) -> list[dict[str, Any]]:
+def _shared_searches(form: str, known: Collection[str]) -> list[dict[str, Any]]:
     """Write the searches for names that share trigrams or words; `known` are the words of it that some name holds."""
-    words = [word_query(word, word in known) for word in form.split(" ")]
+    words = [_word_query(word, word in known) for word in form.split(" ")]
     return [search({"match": {"trigrams": form}}), search({"bool": {"should": words}})]
 
 
-def whole_search(form: str) -> dict[str, Any]:
+def _whole_search(form: str) -> dict[str, Any]:
     """Write the search for whole names within two edits, the first letter too; two letters swapped are one here."""
-    fuzzy = {"value": form, "fuzziness": 2, "prefix_length": 0, "max_expansions": NEIGHBOURS, "transpositions": True}
-    return search({"fuzzy": {"form": fuzzy}}, size=NEIGHBOURS)
+    fuzzy = {"value": form, "fuzziness": 2, "prefix_length": 0, "max_expansions": _NEIGHBOURS, "transpositions": True}
+    return search({"fuzzy": {"form": fuzzy}}, size=_NEIGHBOURS)
 
 
-def search(query: dict[str, Any], *, size: int = RECALLED) -> dict[str, Any]:
-    return {"size": size, "track_total_hits": False, "_source": False, "docvalue_fields": SHOWN, "query": query}
+def search(query: dict[str, Any], *, size: int = _RECALLED) -> dict[str, Any]:
+    return {"size": size, "track_total_hits": False, "_source": False, "docvalue_fields": _SHOWN, "query": query}
 
 
-def word_query(word: str, known: bool) -> dict[str, Any]:
+def _word_query(word: str, known: bool) -> dict[str, Any]:
     """Ask for a word as it is, or for its neighbours if no name holds it."""
     if known or not has_neighbours(word):
         return {"term": {"words": word}}
-    fuzzy = {"value": word, "fuzziness": 1, "prefix_length": 0, "max_expansions": EXPANSIONS, "boost": 8}
+    fuzzy = {"value": word, "fuzziness": 1, "prefix_length": 0, "max_expansions": _EXPANSIONS, "boost": 8}
     return {"fuzzy": {"words": fuzzy}}
 
 
-def recalled_forms(answer: dict[str, Any]) -> Iterator[tuple[str, int]]:
+def _recalled_forms(answer: dict[str, Any]) -> Iterator[tuple[str, int]]:
     """Yield the forms that a search recalled with their popularity; the longest names have neither."""
     for hit in answer["hits"]["hits"]:
         if fields := hit.get("fields"):

@@ -24,8 +24,8 @@ LINKED = ["row", "part", "parts", "id", *NAMED, "description", "types", "relatio
 WHOLE = {"allow_partial_search_results": "false"}
 """A shard that does not answer is an error: else its names and facts would seem not to exist."""
 
-Key = TypeVar("Key")
-Value = TypeVar("Value")
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 class Searches:
@@ -54,7 +54,7 @@ class Searches:
                 index, body = searches[left[0]]
                 responses = [self.ask("POST", f"/{index}/_search", encode(body), params=WHOLE)]
             else:
-                lines = "".join(header(searches[place][0]) + encode(searches[place][1]) + "\n" for place in left)
+                lines = "".join(_header(searches[place][0]) + encode(searches[place][1]) + "\n" for place in left)
                 responses = self.ask("POST", "/_msearch", lines, lines=True)["responses"]
             again, reason = [], ""
             for place, answer in zip(left, responses, strict=True):
@@ -106,7 +106,7 @@ class Searches:
         )
 
 
-def header(index: str) -> str:
+def _header(index: str) -> str:
     return encode({"index": index, "allow_partial_search_results": False}) + "\n"
 
 
@@ -127,11 +127,11 @@ def count_search(words: Sequence[str]) -> dict[str, Any]:
     return {"size": 0, "track_total_hits": False, "aggs": {"words": {"filters": {"filters": filters}}}}
 
 
-def cut(values: Sequence[Value], size: int) -> list[Sequence[Value]]:
+def cut(values: Sequence[_Value], size: int) -> list[Sequence[_Value]]:
     return [values[start : start + size] for start in range(0, len(values), size)]
 
 
-class Cache(Generic[Key, Value]):
+class Cache(Generic[_Key, _Value]):
     """Answers of the cluster that are remembered: bounded, the longest unused forgotten first.
 
     There are two generations of entries: when the young one is full it becomes the old one, and the old one is
@@ -141,10 +141,10 @@ class Cache(Generic[Key, Value]):
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.young: dict[Key, Value] = {}
-        self.old: dict[Key, Value] = {}
+        self.young: dict[_Key, _Value] = {}
+        self.old: dict[_Key, _Value] = {}
 
-    def get(self, key: Key) -> Value | None:
+    def get(self, key: _Key) -> _Value | None:
         value = self.young.get(key)
         if value is None:
             value = self.old.get(key)
@@ -152,11 +152,11 @@ class Cache(Generic[Key, Value]):
                 self.put(key, value)
         return value
 
-    def put(self, key: Key, value: Value) -> None:
+    def put(self, key: _Key, value: _Value) -> None:
         if len(self.young) >= self.size:
             self.old, self.young = self.young, {}
         self.young[key] = value
 
-    def missing(self, keys: Iterable[Key]) -> list[Key]:
+    def missing(self, keys: Iterable[_Key]) -> list[_Key]:
         """List the keys that are not remembered, once each, in their order."""
         return [key for key in dict.fromkeys(keys) if self.get(key) is None]

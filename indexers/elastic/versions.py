@@ -26,19 +26,19 @@ from kbtools.indexers.elastic.mapping import (
     role_of,
 )
 
-NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
 """Names that an alias can have; 100, so that the names of indexes stay below the cluster's 255 bytes."""
 
-COPY_TIMEOUT = "20s"
+_COPY_TIMEOUT = "20s"
 """The time that a request for a copy may take; then the health of the copy is asked for."""
 
-UNFINISHED_VECTORS = "unfinished vectors"
+_UNFINISHED_VECTORS = "unfinished vectors"
 """The role of an index of vectors whose loader was killed: it goes with its version, and nobody reads it."""
 
 
 def check_name(kb: str) -> str:
     """Refuse a name that cannot be an alias."""
-    if not NAME.fullmatch(kb) or kb.startswith("kbtools-"):
+    if not _NAME.fullmatch(kb) or kb.startswith("kbtools-"):
         raise WrongFormat(
             f"{kb!r}: no name for a knowledge base on Elasticsearch; take at most 100 of a-z, 0-9, '_', '.' and '-', a "
             "letter or digit first, and not the prefix 'kbtools-'",
@@ -84,7 +84,7 @@ def list_versions(cluster: Cluster, kb: str | None = None) -> list[Version]:
         version = versions.get((mark.kb, number)) or Version(mark.kb, number, complete=True)
         versions[mark.kb, number] = replace(
             version,
-            indexes=version.indexes | {role if role != VECTORS or complete else UNFINISHED_VECTORS: index},
+            indexes=version.indexes | {role if role != VECTORS or complete else _UNFINISHED_VECTORS: index},
             mapping=mark.mapping,
             complete=version.complete and (complete or role not in ROLES),
             current=version.current or mark.kb in described.get("aliases", {}),
@@ -92,7 +92,7 @@ def list_versions(cluster: Cluster, kb: str | None = None) -> list[Version]:
     return [version for _, version in sorted(versions.items())]
 
 
-def read_mark(cluster: Cluster, index: str) -> IndexMark | None:
+def _read_mark(cluster: Cluster, index: str) -> IndexMark | None:
     """Read the mark of an index; None if it has none of ours or does not exist."""
     answer = cluster.ask(
         "GET", f"/{index}", to=f"look at {index}", missing_ok=True,
@@ -172,7 +172,7 @@ def delete_versions(cluster: Cluster, versions: Sequence[Version]) -> list[str]:
     deleted = []
     for version in versions:
         for index in version.indexes.values():
-            mark = read_mark(cluster, index)
+            mark = _read_mark(cluster, index)
             if mark and (mark.kb, number_of(index)) == (version.kb, version.number):
                 cluster.ask("DELETE", f"/{index}", to=f"delete {index}", missing_ok=True)
                 deleted.append(index)
@@ -191,7 +191,7 @@ def create_version(cluster: Cluster, kb: str, number: int, settings: IndexSettin
             if "resource_already_exists" not in str(error):
                 raise
             # The lock is ours: an index of this number is too, and only the answer to an earlier try was lost.
-            return read_mark(cluster, indexes[role]) is not None
+            return _read_mark(cluster, indexes[role]) is not None
         return True
 
     with ThreadPoolExecutor(len(ROLES)) as pool:  # together, the cluster writes its state once
@@ -211,7 +211,7 @@ def create_version(cluster: Cluster, kb: str, number: int, settings: IndexSettin
 def mark_complete(cluster: Cluster, version: Version) -> None:
     """Mark the indexes of a version as complete; those of a copy have the marks of another version until then."""
     for index in version.indexes.values():
-        former = read_mark(cluster, index)
+        former = _read_mark(cluster, index)
         origin = former.origin if former else {}
         mark = IndexMark(version.kb, version.number, version.mapping, complete=True, origin=origin)
         cluster.ask("PUT", f"/{index}/_mapping", {"_meta": mark.to_meta()}, to=f"mark {index}")
@@ -229,19 +229,19 @@ def copy_version(cluster: Cluster, base: Version, number: int) -> Version:
 
     def copy(role: str) -> None:
         body = {
-            "settings": copies_of(cluster, base.indexes[role]) | {"index.blocks.write": None},
+            "settings": _copies_of(cluster, base.indexes[role]) | {"index.blocks.write": None},
             "aliases": {loading_alias(indexes[role]): {}},
         }
         path = f"/{base.indexes[role]}/_clone/{indexes[role]}"
-        cluster.ask("POST", path, body, to=to, params={"timeout": COPY_TIMEOUT})
+        cluster.ask("POST", path, body, to=to, params={"timeout": _COPY_TIMEOUT})
 
     with ThreadPoolExecutor(len(roles)) as pool:  # together, the cluster writes its state once
         for future in [pool.submit(copy, role) for role in roles]:
             future.result()
     version = Version(base.kb, number, indexes, base.mapping)
     every = ",".join(indexes.values())
-    health = cluster.health(every, until=has_primaries, patience=cluster.patience)
-    if health is None or not has_primaries(health):
+    health = cluster.health(every, until=_has_primaries, patience=cluster.patience)
+    if health is None or not _has_primaries(health):
         raise Unreachable(
             f"{cluster.connection.where}: a copy of {base.kb!r} finds no place on the cluster; look at the disks and "
             "the health of its nodes, then run the same command again",
@@ -250,7 +250,7 @@ def copy_version(cluster: Cluster, base: Version, number: int) -> Version:
     return version
 
 
-def copies_of(cluster: Cluster, index: str) -> dict[str, str]:
+def _copies_of(cluster: Cluster, index: str) -> dict[str, str]:
     """Read the numbers of copies of shards among the settings of an index, which a copied index does not get."""
     wanted = ("index.number_of_replicas", "index.auto_expand_replicas")
     answer = cluster.ask(
@@ -263,7 +263,7 @@ def copies_of(cluster: Cluster, index: str) -> dict[str, str]:
     return {name: value for name, value in settings.items() if follows is (name == wanted[1])}
 
 
-def has_primaries(health: dict[str, Any]) -> bool:
+def _has_primaries(health: dict[str, Any]) -> bool:
     """Return whether every shard has a place; a copy that finds none is never red."""
     return health["status"] != "red" and not health["unassigned_primary_shards"]
 

@@ -13,8 +13,8 @@ INDEX_AGAIN = "the knowledge base is damaged, index again"
 VERIFIED = 1 << 20
 """Bytes up to which a file is compared with its checksum when it is opened: half a millisecond each."""
 
-GONE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
-HINTS = {
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
+_HINTS = {
     errno.EMFILE: "close other knowledge bases, or allow more open files with ulimit -n",
     errno.ENFILE: "other programs have too many files open",
     errno.EACCES: "check who may read it",
@@ -27,7 +27,7 @@ HINTS = {
 def cannot_open(path: Path, error: OSError) -> KBUnusable:
     """Return the error for a file that cannot be opened: it is gone, or the system refuses for now."""
     reason = error.strerror or str(error)
-    cure = INDEX_AGAIN if error.errno in GONE else HINTS.get(error.errno or 0, "")
+    cure = INDEX_AGAIN if error.errno in _GONE else _HINTS.get(error.errno or 0, "")
     return KBUnusable(f"{path}: {reason}" + (f"; {cure}" if cure else ""), path=str(path), errno=error.errno)
 
 

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-SMALL = 256 * 1024
+_SMALL = 256 * 1024
 """Bytes up to which a file is read: of 16 files of a knowledge base of millions of entities, 12 are larger."""
 
-STARTS_AT_ONCE = 250_000
+_STARTS_AT_ONCE = 250_000
 """Values that are made at once where a column repeats itself."""
 
-DONTNEED = 4
+_DONTNEED = 4
 """MADV_DONTNEED of Linux."""
 
-MAPS, STATM = Path("/proc/self/maps"), Path("/proc/self/statm")
+_MAPS, _STATM = Path("/proc/self/maps"), Path("/proc/self/statm")
 
 
 class ColumnWriter:
@@ -73,7 +73,7 @@ class StartsWriter:
 
     def fill(self, end: int) -> None:
         """Write the start of the rows before `end` that have no value."""
-        while (missing := min(end - self.column.count, STARTS_AT_ONCE)) > 0:
+        while (missing := min(end - self.column.count, _STARTS_AT_ONCE)) > 0:
             self.column.write(np.full(missing, self.values))
 
     def close(self, rows: int) -> str:
@@ -109,11 +109,11 @@ class StringWriter:
         return digest + starts
 
 
-def map_file(path: Path) -> mmap.mmap | bytes:
+def _map_file(path: Path) -> mmap.mmap | bytes:
     """Map a file into memory, read-only; a small one is read, since each map holds a descriptor."""
     try:
         with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_size <= SMALL:
+            if os.fstat(file.fileno()).st_size <= _SMALL:
                 return file.read()
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
@@ -122,15 +122,15 @@ def map_file(path: Path) -> mmap.mmap | bytes:
 
 def read_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
     """Open a column without reading it."""
-    return np.frombuffer(map_file(path), dtype=np.dtype(dtype).newbyteorder("<"))
+    return np.frombuffer(_map_file(path), dtype=np.dtype(dtype).newbyteorder("<"))
 
 
 class StringTable:
     """Strings by row, read from a mapped file."""
 
     def __init__(self, path: Path) -> None:
-        self.bytes = map_file(path.with_name(path.name + ".utf8"))
-        self.starts = memoryview(map_file(path.with_name(path.name + ".starts"))).cast("Q")
+        self.bytes = _map_file(path.with_name(path.name + ".utf8"))
+        self.starts = memoryview(_map_file(path.with_name(path.name + ".starts"))).cast("Q")
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -190,22 +190,22 @@ def release_pages(folder: Path, *, beyond: int = 0) -> None:
     Nothing happens while files have at most so many bytes in memory, libraries among them. Linux tells the mappings;
     elsewhere nothing happens at all, and the system takes pages back when it needs them.
     """
-    if not MAPS.exists() or (beyond and resident_bytes() <= beyond):
+    if not _MAPS.exists() or (beyond and _resident_bytes() <= beyond):
         return
     advise = ctypes.CDLL(None, use_errno=True).madvise
     advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     inside = os.path.realpath(folder) + os.sep
-    for line in MAPS.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+    for line in _MAPS.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
         fields = line.split(maxsplit=5)
-        # `r--s`: shared and read-only, as `map_file` maps; private pages of others would be lost.
+        # `r--s`: shared and read-only, as `_map_file` maps; private pages of others would be lost.
         if len(fields) == 6 and fields[1].startswith("r--s") and fields[5].startswith(inside):
             start, end = (int(edge, 16) for edge in fields[0].split("-"))
-            advise(start, end - start, DONTNEED)
+            advise(start, end - start, _DONTNEED)
 
 
-def resident_bytes() -> int:
+def _resident_bytes() -> int:
     """Return how many bytes of files are in this process's memory, as Linux counts them."""
-    return int(STATM.read_text(encoding="ascii").split()[2]) * mmap.PAGESIZE
+    return int(_STATM.read_text(encoding="ascii").split()[2]) * mmap.PAGESIZE
 
 
 def within(grouped: Grouped, count: int) -> Grouped:

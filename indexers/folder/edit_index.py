@@ -20,11 +20,11 @@ from kbtools.indexers.folder.column_files import StringTable
 from kbtools.kb.contract import EDITS
 from kbtools.linking.similarity import LONGEST_NAME
 
-PARTS = EDITS + 1
-SHORTEST = PARTS
+_PARTS = EDITS + 1
+SHORTEST = _PARTS
 """Letters of the shortest name that has three parts."""
 
-MOST_DIFFERENT = 8
+_MOST_DIFFERENT = 8
 """Pairs of letters by which two edits make names differ: of two letters replaced, four go and four come."""
 
 COMPARED = 300
@@ -37,41 +37,41 @@ MOST_SEEN = 200_000
 """Names whose pairs of letters are compared, those of the rarest parts first: of 3,000 variants none needs 40,000, and
 where a hundred thousand names begin alike it bounds a look-up to some ten milliseconds."""
 
-DIFFERENT_LETTERS = 2 * EDITS
+_DIFFERENT_LETTERS = 2 * EDITS
 """Letters in which two edits make names differ: of each that is replaced one goes and one comes."""
 
-UNTOLD = 1 << 63
+_UNTOLD = 1 << 63
 """The bit of what normal forms write otherwise: all but ASCII, and `&`, which is the word `and`."""
 
-BITS = np.zeros(256, dtype=np.uint64)
+_BITS = np.zeros(256, dtype=np.uint64)
 for _place, _letter in enumerate(string.ascii_lowercase + string.digits):
-    BITS[[ord(_letter), ord(_letter.upper())]] = 1 << _place
-BITS[128:] = BITS[ord("&")] = UNTOLD
+    _BITS[[ord(_letter), ord(_letter.upper())]] = 1 << _place
+_BITS[128:] = _BITS[ord("&")] = _UNTOLD
 
-NOTHING = np.empty(0, dtype=np.uint32)
+_NOTHING = np.empty(0, dtype=np.uint32)
 
-HASHED_AT_ONCE = 50_000
+_HASHED_AT_ONCE = 50_000
 """Names that are hashed in one pass."""
 
-BUCKETS = 64
+_BUCKETS = 64
 """By the first six bits of a key: of 18 million keys, at 5.9 million names, one holds 2 MB, and of thirty times as many
 names 70 MB."""
 
-SIGNED = np.dtype([("row", "<u4"), ("signature", "<u8")])
+_SIGNED = np.dtype([("row", "<u4"), ("signature", "<u8")])
 
-Hashes = NDArray[np.uint64]
+_Hashes = NDArray[np.uint64]
 
-BASE = 0x9E3779B97F4A7C15
-POWERS, INVERSE = (
+_BASE = 0x9E3779B97F4A7C15
+_POWERS, _INVERSE = (
     np.array([pow(base, power, 1 << 64) for power in range(LONGEST_NAME + EDITS + 1)], dtype=np.uint64)
-    for base in (BASE, pow(BASE, -1, 1 << 64))
+    for base in (_BASE, pow(_BASE, -1, 1 << 64))
 )
 """Of a rolling hash modulo 2^64: any run of letters is hashed from two sums, whatever stands before it."""
 
-MIX, SPREAD, WIDE = (np.array([odd], dtype=np.uint64) for odd in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, BASE))
+_MIX, _SPREAD, _WIDE = (np.array([odd], dtype=np.uint64) for odd in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, _BASE))
 
 
-class Segments(NamedTuple):
+class _Segments(NamedTuple):
     """The runs of letters of a form that may be a part of a name near it, a row each: which part, of a name of which
     length, from where to where in the form."""
 
@@ -81,14 +81,14 @@ class Segments(NamedTuple):
     last: NDArray[np.int64]
 
 
-def cut(length: int) -> tuple[int, ...]:
+def _cut(length: int) -> tuple[int, ...]:
     """Return where the parts of a name start, and where the last one ends."""
-    first = length // PARTS
+    first = length // _PARTS
     return 0, first, first + (length - first) // 2, length
 
 
 @lru_cache(maxsize=2 * LONGEST_NAME)
-def segments_of(length: int) -> Segments:
+def _segments_of(length: int) -> _Segments:
     """List the runs of a form of some length that a part of a name within two edits may be.
 
     Before part i stand at most i of the edits, since an earlier part would be whole otherwise, and behind it at most
@@ -96,56 +96,56 @@ def segments_of(length: int) -> Segments:
     """
     rows = []
     for name in range(max(SHORTEST, length - EDITS), min(LONGEST_NAME, length + EDITS) + 1):
-        starts = cut(name)
-        for part in range(PARTS):
+        starts = _cut(name)
+        for part in range(_PARTS):
             for moved in range(-part, part + 1):
                 first, last = starts[part] + moved, starts[part + 1] + moved
                 if abs(length - name - moved) <= EDITS - part and first >= 0 and last <= length:
                     rows.append((part, name, first, last))
-    return Segments(*np.array(rows, dtype=np.int64).reshape(-1, 4).T)
+    return _Segments(*np.array(rows, dtype=np.int64).reshape(-1, 4).T)
 
 
-class Letters(NamedTuple):
+class _Letters(NamedTuple):
     """The letters of some forms end to end, and where each form starts and how long it is."""
 
-    codes: Hashes
+    codes: _Hashes
     starts: NDArray[np.int64]
     lengths: NDArray[np.int64]
 
 
-def letters_of(forms: Sequence[str]) -> Letters:
+def _letters_of(forms: Sequence[str]) -> _Letters:
     """Read forms as code points."""
     lengths = np.fromiter(map(len, forms), dtype=np.int64, count=len(forms))
     codes = np.frombuffer("".join(forms).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
-    return Letters(codes, np.cumsum(lengths) - lengths, lengths)
+    return _Letters(codes, np.cumsum(lengths) - lengths, lengths)
 
 
-def key_of(sums: Hashes, first: NDArray[np.int64], last: NDArray[np.int64], at: Segments) -> NDArray[np.uint32]:
+def _key_of(sums: _Hashes, first: NDArray[np.int64], last: NDArray[np.int64], at: _Segments) -> NDArray[np.uint32]:
     """Hash runs of letters with the part and the length of the name that they belong to.
 
     `sums` are running sums of letters by powers; `first` and `last` are places among them, `at.first` those in a form.
     """
     # The sum between two places, moved to the start of the powers: the same letters hash alike wherever they stand.
-    hashed = (sums[last] - sums[first]) * INVERSE[at.first]
-    hashed += SPREAD * (at.part * (LONGEST_NAME + 1) + at.length + 1).astype(np.uint64)
+    hashed = (sums[last] - sums[first]) * _INVERSE[at.first]
+    hashed += _SPREAD * (at.part * (LONGEST_NAME + 1) + at.length + 1).astype(np.uint64)
     hashed ^= hashed >> np.uint64(31)
-    hashed *= MIX
+    hashed *= _MIX
     return (hashed >> np.uint64(32)).astype(np.uint32)
 
 
-def running_sums(letters: Letters) -> Hashes:
+def _running_sums(letters: _Letters) -> _Hashes:
     """Sum letters by the powers of their places, over all forms: (letters + 1,)."""
     place = np.arange(len(letters.codes)) - np.repeat(letters.starts, letters.lengths)
-    return np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum((letters.codes + np.uint64(1)) * POWERS[place])))
+    return np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum((letters.codes + np.uint64(1)) * _POWERS[place])))
 
 
-def signatures_of(letters: Letters) -> Hashes:
+def _signatures_of(letters: _Letters) -> _Hashes:
     """Mark the pairs of letters of each form, none of which is empty, one bit of 64 a pair: (forms,)."""
     # For every form, for every letter and the one after it, the last with none: one bit.
     following = np.zeros_like(letters.codes)
     following[:-1] = letters.codes[1:]
     following[letters.starts + letters.lengths - 1] = 0
-    pair = (letters.codes * np.uint64(8191) + following) * WIDE
+    pair = (letters.codes * np.uint64(8191) + following) * _WIDE
     return np.bitwise_or.reduceat(np.uint64(1) << (pair >> np.uint64(58)), letters.starts)
 
 
@@ -155,45 +155,45 @@ class Probes(NamedTuple):
     forms: Sequence[str]
     keys: NDArray[np.uint32]
     form_of: NDArray[np.int64]
-    signatures: Hashes
+    signatures: _Hashes
 
 
 def probes_of(forms: Sequence[str]) -> Probes:
     """Hash what names within two edits of forms are found by; too short and too long ones have no runs."""
-    every = [segments_of(len(form)) for form in forms]
+    every = [_segments_of(len(form)) for form in forms]
     fit = [place for place, own in enumerate(every) if len(own.part)]
     signatures = np.zeros(len(forms), dtype=np.uint64)
     if not fit:
-        return Probes(forms, NOTHING, np.empty(0, dtype=np.int64), signatures)
+        return Probes(forms, _NOTHING, np.empty(0, dtype=np.int64), signatures)
     # All forms in one pass: for every form, for every run of its letters, the key.
-    at = Segments(*map(np.concatenate, zip(*(every[place] for place in fit), strict=True)))
-    letters, runs = letters_of([forms[place] for place in fit]), [len(every[place].part) for place in fit]
+    at = _Segments(*map(np.concatenate, zip(*(every[place] for place in fit), strict=True)))
+    letters, runs = _letters_of([forms[place] for place in fit]), [len(every[place].part) for place in fit]
     start = letters.starts.repeat(runs)
-    signatures[fit] = signatures_of(letters)
+    signatures[fit] = _signatures_of(letters)
     return Probes(
-        forms, key_of(running_sums(letters), start + at.first, start + at.last, at), np.repeat(fit, runs), signatures
+        forms, _key_of(_running_sums(letters), start + at.first, start + at.last, at), np.repeat(fit, runs), signatures
     )
 
 
-def hash_names(forms: Sequence[str], rows: NDArray[np.uint32]) -> Iterator[tuple[Hashes, NDArray[Any]]]:
+def _hash_names(forms: Sequence[str], rows: NDArray[np.uint32]) -> Iterator[tuple[_Hashes, NDArray[Any]]]:
     """Yield the keys of normal forms with the row of each, which sort by key, and their pairs of letters by row.
 
     Shorter and longer forms than are found by edits are left out.
     """
     lengths = np.fromiter(map(len, forms), dtype=np.int64, count=len(forms))
     places = np.flatnonzero((lengths >= SHORTEST) & (lengths <= LONGEST_NAME))
-    for first in range(0, len(places), HASHED_AT_ONCE):
-        piece = places[first : first + HASHED_AT_ONCE]
-        letters, own = letters_of([forms[place] for place in piece.tolist()]), rows[piece]
-        sums, third = running_sums(letters), letters.lengths // PARTS
+    for first in range(0, len(places), _HASHED_AT_ONCE):
+        piece = places[first : first + _HASHED_AT_ONCE]
+        letters, own = _letters_of([forms[place] for place in piece.tolist()]), rows[piece]
+        sums, third = _running_sums(letters), letters.lengths // _PARTS
         starts = np.stack([np.zeros_like(third), third, third + (letters.lengths - third) // 2, letters.lengths])
         parts = []
-        for part in range(PARTS):
-            at = Segments(np.full(len(own), part), letters.lengths, starts[part], starts[part + 1])
-            keys = key_of(sums, letters.starts + at.first, letters.starts + at.last, at)
+        for part in range(_PARTS):
+            at = _Segments(np.full(len(own), part), letters.lengths, starts[part], starts[part + 1])
+            keys = _key_of(sums, letters.starts + at.first, letters.starts + at.last, at)
             parts.append(keys.astype(np.uint64) << np.uint64(32) | own)
-        signed = np.empty(len(own), dtype=SIGNED)
-        signed["row"], signed["signature"] = own, signatures_of(letters)
+        signed = np.empty(len(own), dtype=_SIGNED)
+        signed["row"], signed["signature"] = own, _signatures_of(letters)
         yield np.concatenate(parts), signed
 
 
@@ -208,7 +208,7 @@ class EditKeys:
         self.folder, self.names = folder, names
         self.files = ExitStack()
         self.keys, self.signatures = (
-            [self.files.enter_context((folder / f"edit.{part}.{bucket}").open("w+b")) for bucket in range(BUCKETS)]
+            [self.files.enter_context((folder / f"edit.{part}.{bucket}").open("w+b")) for bucket in range(_BUCKETS)]
             for part in ("keys", "signatures")
         )
 
@@ -220,42 +220,42 @@ class EditKeys:
 
     def add(self, forms: Sequence[str], rows: NDArray[np.uint32]) -> None:
         """Take normal forms, each with the row of a name."""
-        for keyed, signed in hash_names(forms, rows):
-            share_out(keyed, keyed >> np.uint64(64 - BUCKETS.bit_length() + 1), self.keys)
-            buckets = signed["row"].astype(np.uint64) * np.uint64(BUCKETS) // np.uint64(self.names)
-            share_out(signed, buckets, self.signatures)
+        for keyed, signed in _hash_names(forms, rows):
+            _share_out(keyed, keyed >> np.uint64(64 - _BUCKETS.bit_length() + 1), self.keys)
+            buckets = signed["row"].astype(np.uint64) * np.uint64(_BUCKETS) // np.uint64(self.names)
+            _share_out(signed, buckets, self.signatures)
 
     def runs(self) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
         """Yield keys, ascending, and the rows of their names, a bucket at a time."""
         for file in self.keys:
-            yield keys_and_rows(take_back(file, np.uint64))
+            yield _keys_and_rows(_take_back(file, np.uint64))
 
-    def signature(self) -> Iterator[Hashes]:
+    def signature(self) -> Iterator[_Hashes]:
         """Yield the pairs of letters of all names by row, none of a name without a normal form of its own."""
         # The first row of a bucket is the first that `row * BUCKETS // names` puts there.
-        firsts = [-(-bucket * self.names // BUCKETS) for bucket in range(BUCKETS + 1)]
+        firsts = [-(-bucket * self.names // _BUCKETS) for bucket in range(_BUCKETS + 1)]
         for (first, last), file in zip(pairwise(firsts), self.signatures, strict=True):
-            signed = take_back(file, SIGNED)
+            signed = _take_back(file, _SIGNED)
             signature = np.zeros(last - first, dtype=np.uint64)
             signature[signed["row"] - np.uint32(first)] = signed["signature"]
             yield signature
 
 
-def keys_and_rows(keyed: Hashes) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+def _keys_and_rows(keyed: _Hashes) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Sort keys that hold the rows of their names, and take both apart."""
     keyed = np.sort(keyed)
     return (keyed >> np.uint64(32)).astype(np.uint32), keyed.astype(np.uint32)
 
 
-def share_out(values: NDArray[Any], buckets: NDArray[np.uint64], files: Sequence[IO[bytes]]) -> None:
+def _share_out(values: NDArray[Any], buckets: NDArray[np.uint64], files: Sequence[IO[bytes]]) -> None:
     """Append each value to the file of its bucket."""
     order = np.argsort(buckets.astype(np.uint8), kind="stable")
-    edges = np.cumsum(np.bincount(buckets.astype(np.int64), minlength=BUCKETS))[:-1]
+    edges = np.cumsum(np.bincount(buckets.astype(np.int64), minlength=_BUCKETS))[:-1]
     for file, run in zip(files, np.split(values[order], edges), strict=True):
         file.write(run.tobytes())
 
 
-def take_back(file: IO[bytes], dtype: DTypeLike) -> NDArray[Any]:
+def _take_back(file: IO[bytes], dtype: DTypeLike) -> NDArray[Any]:
     """Read what was shared out to a file, and empty it."""
     file.seek(0)
     values = np.frombuffer(file.read(), dtype=dtype)
@@ -268,7 +268,7 @@ class EditIndex:
     """An index of the names with at least three letters, by the forms within two edits of each."""
 
     def __init__(
-        self, keys: NDArray[np.uint32], rows: NDArray[np.uint32], signatures: Hashes, *, texts: StringTable
+        self, keys: NDArray[np.uint32], rows: NDArray[np.uint32], signatures: _Hashes, *, texts: StringTable
     ) -> None:
         self.keys, self.rows, self.signatures, self.texts = keys, rows, signatures, texts
 
@@ -282,16 +282,16 @@ class EditIndex:
         firsts, lasts = self.keys.searchsorted(keys, "left"), self.keys.searchsorted(keys, "right")
         seen = np.flatnonzero(lasts > firsts)
         if not len(seen):
-            return [NOTHING] * len(signatures)
+            return [_NOTHING] * len(signatures)
         firsts, sizes, form_of = firsts[seen], (lasts - firsts)[seen], form_of[seen]
         if sizes.sum() > MOST_SEEN:
-            kept = rarest_runs(form_of, sizes, firsts)
+            kept = _rarest_runs(form_of, sizes, firsts)
             firsts, sizes, form_of = firsts[kept], sizes[kept], form_of[kept]
         ends = sizes.cumsum()
         rows = self.rows[np.arange(ends[-1]) + (firsts - ends + sizes).repeat(sizes)]
         of = form_of.repeat(sizes)
         different = np.bitwise_count(self.signatures[rows] ^ signatures[of])
-        like = np.flatnonzero(different <= MOST_DIFFERENT)
+        like = np.flatnonzero(different <= _MOST_DIFFERENT)
         unique, place = np.unique(of[like].astype(np.uint64) << np.uint64(32) | rows[like], return_index=True)
         edges = unique.searchsorted(np.arange(1, len(signatures), dtype=np.uint64) << np.uint64(32))
         runs = zip(
@@ -306,7 +306,7 @@ class EditIndex:
         return rows if len(rows) <= KEPT else rows[np.argsort(unlike, kind="stable")[:KEPT]]
 
 
-def rarest_runs(form_of: NDArray[np.int64], sizes: NDArray[np.int64], firsts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _rarest_runs(form_of: NDArray[np.int64], sizes: NDArray[np.int64], firsts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Choose the shortest runs of each form, as many as hold MOST_SEEN names."""
     order = np.lexsort((firsts, sizes, form_of))
     total = sizes[order].cumsum()
@@ -325,7 +325,7 @@ def share_letters(form: str, texts: StringTable, rows: NDArray[np.uint32]) -> ND
     if not form.isascii():
         return np.ones(len(rows), dtype=bool)
     codes, starts = texts.bytes_at(rows)
-    letters = np.bitwise_or.reduceat(BITS[codes], starts)
-    own = np.bitwise_or.reduce(BITS[np.frombuffer(form.encode(), dtype=np.uint8)])
-    told: NDArray[np.bool_] = np.bitwise_count(letters ^ own) <= DIFFERENT_LETTERS
-    return told | (letters >= UNTOLD)
+    letters = np.bitwise_or.reduceat(_BITS[codes], starts)
+    own = np.bitwise_or.reduce(_BITS[np.frombuffer(form.encode(), dtype=np.uint8)])
+    told: NDArray[np.bool_] = np.bitwise_count(letters ^ own) <= _DIFFERENT_LETTERS
+    return told | (letters >= _UNTOLD)

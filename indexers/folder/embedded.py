@@ -32,7 +32,7 @@ from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.vector_index import VectorIndex
 
-FEW = 8
+_FEW = 8
 """Entities up to which one by one is sooner than all at once."""
 
 
@@ -191,7 +191,7 @@ class EmbeddedKB(FolderKB):
 
     @explained
     def names(self, entities: EntityRows) -> list[str | None]:
-        if len(entities) <= FEW:
+        if len(entities) <= _FEW:
             return [self.name_of(row) for row in entities.tolist()]
         starts, rows, texts = self.columns["alias.first"], entities.astype(np.int64), self.alias_texts
         edges = zip(starts[rows].tolist(), starts[rows + 1].tolist(), strict=True)

@@ -28,32 +28,32 @@ RECORD, INDEX, ROWS = "vectors.msgpack", "index.faiss", "rows.npy"
 VECTOR_FILES = frozenset({RECORD, INDEX, ROWS})
 """The files in the folder of vectors."""
 
-FORMAT_NAME, FORMAT_VERSION = "kbtools-vectors", 1
+_FORMAT_NAME, _FORMAT_VERSION = "kbtools-vectors", 1
 
 KINDS = ("flat", "ivf", "hnsw")
 """Exact; by the nearest of clusters, small and quick to build; by a graph, quickest to search and slow to build."""
 
-LISTS = 4
+_LISTS = 4
 """Clusters of `ivf` in square roots of the number of entities, as FAISS advises."""
 
-LEARNT_FROM = 64
+_LEARNT_FROM = 64
 """Vectors that each cluster is learnt from."""
 
-PROBED, LEAST_PROBED = 3, 16
+_PROBED, _LEAST_PROBED = 3, 16
 """The share of clusters that a search looks into, one in so many, and how many it looks into at least."""
 
 MOST_ON_GPU = 2_048
 """The most neighbours that FAISS finds on a GPU, and the most clusters that it looks into there."""
 
-NUMBER = 4
+_NUMBER = 4
 """Bytes of a number in a vector, and of a link."""
 
-MOST_COSINE = 1.001
+_MOST_COSINE = 1.001
 """The largest cosine of whole vectors: float32 of a thousand dimensions rounds in the fifth digit."""
 
-NOBODY: EntityRows = np.empty(0, dtype=np.uint32)
+_NOBODY: EntityRows = np.empty(0, dtype=np.uint32)
 
-LINKS, BUILT, SEARCHED = 32, 128, 1_024
+_LINKS, _BUILT, _SEARCHED = 32, 128, 1_024
 """Links of a vector in the graph of `hnsw`; vectors kept in view while it is built, and while it is searched."""
 
 
@@ -79,8 +79,8 @@ def write_vectors(
     if kind not in KINDS:
         raise BadSetting(f"no kind of vector index {kind!r}; known: {', '.join(KINDS)}", name=kind)
     faiss = load_faiss()
-    require_room(kind, vectors)
-    index = empty_index(faiss, kind, vectors, seed=seed)
+    _require_room(kind, vectors)
+    index = _empty_index(faiss, kind, vectors, seed=seed)
     row_parts = []
     for rows, chunk in vectors.chunks():
         index.add(normalised(chunk))
@@ -100,16 +100,16 @@ def write_vectors(
             "files": {name: (folder / name).stat().st_size for name in (INDEX, ROWS)},
             "checksums": {name: file_digest(folder / name) for name in (INDEX, ROWS)},
         }
-        write_record(folder / RECORD, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+        write_record(folder / RECORD, record, name=_FORMAT_NAME, version=_FORMAT_VERSION)
     return FaissVectors(path, kb.manifest)
 
 
-def require_room(kind: str, vectors: EntityVectors) -> None:
+def _require_room(kind: str, vectors: EntityVectors) -> None:
     """Raise MemoryExhausted for vectors that the memory does not hold, since FAISS takes them all."""
     count = len(vectors.rows)
-    flat = count * NUMBER * vectors.dim
+    flat = count * _NUMBER * vectors.dim
     # Each vector has twice LINKS neighbours on the lowest level of a graph, and half as many on the few above.
-    links = count * NUMBER * (2 * LINKS + 2) if kind == "hnsw" else 0
+    links = count * _NUMBER * (2 * _LINKS + 2) if kind == "hnsw" else 0
     fewer = "vectors of fewer dimensions take less (--dim of kbtools train), --elasticsearch keeps them on a cluster"
     instead = f"--kind flat takes {flat / 2**30:,.1f} GiB, {fewer}" if links else fewer
     require_memory(
@@ -117,20 +117,20 @@ def require_room(kind: str, vectors: EntityVectors) -> None:
     )
 
 
-def empty_index(faiss: ModuleType, kind: str, vectors: EntityVectors, *, seed: int) -> Any:
+def _empty_index(faiss: ModuleType, kind: str, vectors: EntityVectors, *, seed: int) -> Any:
     """Make an index that is ready to take vectors; clusters are learnt from a sample of them."""
     dim, inner = vectors.dim, faiss.METRIC_INNER_PRODUCT
     if kind == "flat":
         return faiss.IndexFlatIP(dim)
     if kind == "hnsw":
-        index = faiss.IndexHNSWFlat(dim, LINKS, inner)
-        index.hnsw.efConstruction, index.hnsw.efSearch = BUILT, SEARCHED
+        index = faiss.IndexHNSWFlat(dim, _LINKS, inner)
+        index.hnsw.efConstruction, index.hnsw.efSearch = _BUILT, _SEARCHED
         return index
-    lists = max(1, round(LISTS * len(vectors.rows) ** 0.5))
-    lists = min(lists, max(1, len(vectors.rows) // LEARNT_FROM))
+    lists = max(1, round(_LISTS * len(vectors.rows) ** 0.5))
+    lists = min(lists, max(1, len(vectors.rows) // _LEARNT_FROM))
     index = faiss.IndexIVFFlat(faiss.IndexFlatIP(dim), dim, lists, inner)
-    index.nprobe = min(lists, max(LEAST_PROBED, lists // PROBED))
-    sampled = np.random.default_rng(seed).permutation(len(vectors.rows))[: lists * LEARNT_FROM]
+    index.nprobe = min(lists, max(_LEAST_PROBED, lists // _PROBED))
+    sampled = np.random.default_rng(seed).permutation(len(vectors.rows))[: lists * _LEARNT_FROM]
     sample = EntityVectors(vectors.rows[np.sort(sampled)], dim, vectors.read)
     learnt_from = [normalised(chunk) for _, chunk in sample.chunks()]
     index.cp.seed, index.cp.min_points_per_centroid = seed, 1
@@ -138,7 +138,7 @@ def empty_index(faiss: ModuleType, kind: str, vectors: EntityVectors, *, seed: i
     return index
 
 
-class VectorsRecord(TypedDict):
+class _VectorsRecord(TypedDict):
     """The record of the vectors beside a knowledge base."""
 
     kb: str
@@ -170,8 +170,8 @@ def read_vectors_record(path: Path, manifest: Manifest) -> dict[str, Any]:
             "that needs none",
             path=str(path),
         )
-    record = read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure=vectors_cure(path))
-    if not fits(record, VectorsRecord):
+    record = read_record(folder / RECORD, name=_FORMAT_NAME, version=_FORMAT_VERSION, cure=vectors_cure(path))
+    if not fits(record, _VectorsRecord):
         raise KBUnusable(f"{folder / RECORD}: damaged (a part is of another type); {vectors_cure(path)}")
     if record["kb"] not in manifest.lineage:
         raise KBUnusable(
@@ -189,7 +189,7 @@ class FaissVectors:
     Entities that are `gone` since the vectors were made are no longer found; those that came since have none.
     """
 
-    def __init__(self, path: Path, manifest: Manifest, *, gone: EntityRows = NOBODY) -> None:
+    def __init__(self, path: Path, manifest: Manifest, *, gone: EntityRows = _NOBODY) -> None:
         """Open the vectors beside a knowledge base through the memory map; raise as `read_vectors_record` does."""
         record, folder = read_vectors_record(path, manifest), path / FOLDER
         faiss = load_faiss()
@@ -235,7 +235,7 @@ class FaissVectors:
         if len(short):  # the clusters looked into, or the part of the graph, held too few
             cosines[short], places[short] = self.search_all(normalised(vectors[short]), limit)
         # A cosine is between -1 and 1 but for what float32 rounds: others are those of numbers that were not written.
-        if not (np.abs(cosines) <= MOST_COSINE).all() or places.max(initial=0) >= len(self.rows):
+        if not (np.abs(cosines) <= _MOST_COSINE).all() or places.max(initial=0) >= len(self.rows):
             raise KBUnusable(f"{self.folder}: damaged (its vectors are not of length one); {self.cure}")
         rows = self.rows[places]
         # FAISS leaves ties in no order: by cosine, the highest first, then by row.

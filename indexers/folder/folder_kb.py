@@ -23,11 +23,11 @@ from kbtools.kb.rows import EntityRows
 from kbtools.kb.vector_index import VectorIndex
 from kbtools.linking.similarity import LONGEST_NAME, USUAL_CUTOFF, edits_suffice, rescore, within_edits
 
-P = ParamSpec("P")
-R = TypeVar("R")
-KB = TypeVar("KB", bound="FolderKB")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_KB = TypeVar("_KB", bound="FolderKB")
 
-PREFIXED = 50
+_PREFIXED = 50
 """Names that begin with a form and are compared with it."""
 
 CACHED_FORMS, MOST_CACHED = 10_000, 1_000
@@ -35,11 +35,11 @@ CACHED_FORMS, MOST_CACHED = 10_000, 1_000
 questions."""
 
 
-def explained(method: Callable[Concatenate[KB, P], R]) -> Callable[Concatenate[KB, P], R]:
+def explained(method: Callable[Concatenate[_KB, _P], _R]) -> Callable[Concatenate[_KB, _P], _R]:
     """Return a look-up that raises KBUnusable where it fails over a damaged file; other errors stay what they are."""
 
     @wraps(method)
-    def look_up(self: KB, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def look_up(self: _KB, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         try:
             return method(self, *args, **kwargs)
         except (IndexError, ValueError, OverflowError, MemoryError, RuntimeError, lmdb.Error) as error:
@@ -50,7 +50,7 @@ def explained(method: Callable[Concatenate[KB, P], R]) -> Callable[Concatenate[K
     return look_up
 
 
-def reopen(path: Path) -> "FolderKB":
+def _reopen(path: Path) -> "FolderKB":
     """Open a folder that was pickled, with the class that its updates need."""
     kb: FolderKB = load_class(BACKENDS, "embedded")(path)
     return kb
@@ -71,7 +71,7 @@ class FolderKB(BackendDefaults, ABC):
 
     def __reduce__(self) -> tuple[Callable[[Path], "FolderKB"], tuple[Path]]:
         """Pickle by path: whoever unpickles it opens the folder."""
-        return reopen, (self.path.absolute(),)
+        return _reopen, (self.path.absolute(),)
 
     def close(self) -> None:
         """Release every file; others in this process that have the folder open keep what they share."""
@@ -170,7 +170,7 @@ class FolderKB(BackendDefaults, ABC):
         recalled = set(near)
         if not edits_suffice(form, recalled, cutoff=cutoff, names=self.form_count):
             recalled |= self.trigram_names(form)
-            recalled.update(self.forms_with_prefix(form, limit=PREFIXED))
+            recalled.update(self.forms_with_prefix(form, limit=_PREFIXED))
         return recalled
 
     def names_near(self, forms: Sequence[str]) -> dict[str, list[str]]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-LONGEST_KEY, KEPT = 480, 400
+LONGEST_KEY, _KEPT = 480, 400
 """LMDB keys hold 511 bytes: of a longer form the key keeps 400 and a hash."""
 
 KIND_SHIFT, ENTITIES = 28, (1 << 28) - 1
@@ -39,19 +39,19 @@ KIND_SHIFT, ENTITIES = 28, (1 << 28) - 1
 NORMAL = match_kind(Form.NORMAL, is_alias=True)
 """The last of the kinds of names in their normal form."""
 
-WIDTH = 4
+_WIDTH = 4
 """Bytes of a number in a value."""
 
 _opening = Lock()
 _open_environments: WeakValueDictionary[tuple[int, int], "FormStore"] = WeakValueDictionary()
 
-BITS = 16
+_BITS = 16
 """Bits a name, rounded up to a power of two: of a hundred forms that are not stored three to eight are looked up."""
 
-MOST_BITS = 1 << 32
+_MOST_BITS = 1 << 32
 """As many as the hash can tell apart."""
 
-BEFORE_SPACE = 0x0F6A7006
+_BEFORE_SPACE = 0x0F6A7006
 """A hash that goes on to that of nothing with a space: what follows is hashed as if no space were before it."""
 
 
@@ -60,7 +60,7 @@ def form_key(form: str) -> bytes:
     key = form.encode()
     if len(key) <= LONGEST_KEY:
         return key
-    return key[:KEPT] + b"\0" + hashlib.sha256(key).hexdigest().encode()
+    return key[:_KEPT] + b"\0" + hashlib.sha256(key).hexdigest().encode()
 
 
 class FormStore:
@@ -146,7 +146,7 @@ class FormStore:
 
         Of a long form there are the first bytes, and it is none.
         """
-        start = prefix.encode()[:KEPT]
+        start = prefix.encode()[:_KEPT]
         cursor = self.transaction.cursor(db=self.forms)
         if not cursor.set_range(start):
             return
@@ -168,7 +168,7 @@ def read_groups(value: bytes | memoryview, texts: StringTable) -> list[NameMatch
 
     Raises IndexError for a name without a letter, ValueError for half a number, which only a damaged file has.
     """
-    if len(value) % WIDTH:
+    if len(value) % _WIDTH:
         raise ValueError(f"a value of {len(value)} bytes")
     numbers = memoryview(value).cast("I")
     rows = np.array(numbers, dtype=np.uint32)
@@ -188,7 +188,7 @@ class FilterWriter:
     """A collector of the forms of so many names."""
 
     def __init__(self, names: int) -> None:
-        self.bits = np.zeros(min(MOST_BITS, 1 << (BITS * max(names, 1) - 1).bit_length()) // 8, dtype=np.uint8)
+        self.bits = np.zeros(min(_MOST_BITS, 1 << (_BITS * max(names, 1) - 1).bit_length()) // 8, dtype=np.uint8)
 
     def add(self, forms: "pa.StringArray") -> None:
         keys = forms.cast("binary").to_pylist()
@@ -221,7 +221,7 @@ class FormFilter:
         longest = max(lengths, default=0)
         kept = []
         for first in range(len(words)):
-            own = BEFORE_SPACE
+            own = _BEFORE_SPACE
             for more, word in enumerate(spaced[first : first + longest]):
                 own = crc32(word, own)
                 if bits[(slot := own & mask) >> 3] >> (slot & 7) & 1 or slot in also:

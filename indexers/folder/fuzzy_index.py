@@ -21,30 +21,30 @@ from kbtools.linking.similarity import LONGEST_NAME
 from kbtools.storage import temporary_folder
 from kbtools.text.normaliser import normal_forms
 
-WRITER_BYTES = 160_000_000
+_WRITER_BYTES = 160_000_000
 """Memory of the writer, shared by its threads."""
 
-RECALLED = 100
+_RECALLED = 100
 """Names that are recalled by trigrams, to be rescored."""
 
-RAREST = 9
+_RAREST = 9
 """Trigrams that are searched for, the rarest of a form: all twenty of them take six times as long among 5.9 million
 names, and find the entity of one misspelling in a hundred more."""
 
-TRIGRAMS = "trigrams"
-LOCK = ".lock"
-KILLED = "writer was killed"
+_TRIGRAMS = "trigrams"
+_LOCK = ".lock"
+_KILLED = "writer was killed"
 """Tantivy's words where one of its threads failed."""
 
 
-def schema() -> tantivy.Schema:
+def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
-    builder.add_text_field("trigrams", tokenizer_name=TRIGRAMS, index_option="freq")
+    builder.add_text_field("trigrams", tokenizer_name=_TRIGRAMS, index_option="freq")
     builder.add_unsigned_field("alias", fast=True)
     return builder.build()
 
 
-def trigrams_of(form: str) -> list[str]:
+def _trigrams_of(form: str) -> list[str]:
     """List the distinct trigrams of a form."""
     return sorted({form[start : start + 3] for start in range(len(form) - 2)})
 
@@ -56,10 +56,10 @@ class FuzzyWriter:
         folder.mkdir()
         self.folder = folder
         self.closed = False
-        self.index = tantivy.Index(schema(), path=str(folder))
+        self.index = tantivy.Index(_schema(), path=str(folder))
         trigrams = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.ngram(3, 3)).build()
-        self.index.register_tokenizer(TRIGRAMS, trigrams)
-        self.writer = self.index.writer(WRITER_BYTES, threads)
+        self.index.register_tokenizer(_TRIGRAMS, trigrams)
+        self.writer = self.index.writer(_WRITER_BYTES, threads)
 
     def add(self, forms: Sequence[str], aliases: NDArray[np.uint32]) -> None:
         """Take normal forms, each with the row of a name that has it; longer ones than LONGEST_NAME are left out."""
@@ -73,9 +73,9 @@ class FuzzyWriter:
 
     def reason(self, error: ValueError) -> OSError:
         """Return the reason why tantivy stopped writing; its threads do not report a full disk."""
-        if KILLED in str(error) and shutil.disk_usage(self.folder).free < WRITER_BYTES:
+        if _KILLED in str(error) and shutil.disk_usage(self.folder).free < _WRITER_BYTES:
             return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return system_error(error) or OSError(errno.EIO, str(error))
+        return _system_error(error) or OSError(errno.EIO, str(error))
 
     def __enter__(self) -> "FuzzyWriter":
         return self
@@ -98,26 +98,26 @@ class FuzzyWriter:
         del self.writer, self.index
         for path in self.folder.iterdir():
             # Tantivy writes for its user alone, and leaves its locks.
-            if path.suffix == LOCK:
+            if path.suffix == _LOCK:
                 path.unlink()
             else:
                 path.chmod(self.folder.stat().st_mode & 0o666)
 
 
-def system_error(error: Exception) -> OSError | None:
+def _system_error(error: Exception) -> OSError | None:
     """Find the system's error in the words that tantivy has for it."""
     number = re.search(r"(?:os error |code: )(\d+)", str(error))
     return OSError(int(number[1]), os.strerror(int(number[1]))) if number else None
 
 
 @contextmanager
-def links_to(folder: Path) -> Iterator[str]:
+def _links_to(folder: Path) -> Iterator[str]:
     """Yield a folder of links to files that may not be written beside: tantivy locks even to read.
 
     A lock that a thread of tantivy left there after a build is not linked: whoever may only read could not take it.
     """
     place = os.path.realpath(folder)
-    names = [name for name in os.listdir(place) if not name.endswith(LOCK)]
+    names = [name for name in os.listdir(place) if not name.endswith(_LOCK)]
     with ExitStack() as stack:
         try:
             links = stack.enter_context(temporary_folder())
@@ -138,12 +138,12 @@ class FuzzyIndex:
     def __init__(self, folder: Path, *, texts: StringTable) -> None:
         self.texts = texts
         try:
-            with links_to(folder) as links:
+            with _links_to(folder) as links:
                 self.index = tantivy.Index.open(links)
         except OSError as error:
             raise cannot_open(folder, error) from error
         except ValueError as error:
-            if refused := system_error(error):
+            if refused := _system_error(error):
                 raise cannot_open(folder, refused) from error
             raise KBUnusable(
                 f"{folder}: cannot be opened by tantivy {version('tantivy')} ({error}); index again"
@@ -161,11 +161,11 @@ class FuzzyIndex:
 
     def near(self, form: str) -> list[int]:
         """Recall the rows of names that share the rarest trigrams of a form."""
-        names = {trigram: self.searcher.doc_freq(TRIGRAMS, trigram) for trigram in trigrams_of(form)}
-        rarest = sorted(filter(names.get, names), key=names.__getitem__)[:RAREST]
-        terms = [tantivy.Query.term_query(self.schema, TRIGRAMS, trigram) for trigram in rarest]
+        names = {trigram: self.searcher.doc_freq(_TRIGRAMS, trigram) for trigram in _trigrams_of(form)}
+        rarest = sorted(filter(names.get, names), key=names.__getitem__)[:_RAREST]
+        terms = [tantivy.Query.term_query(self.schema, _TRIGRAMS, trigram) for trigram in rarest]
         return self.search(
-            tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in terms]), limit=RECALLED
+            tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in terms]), limit=_RECALLED
         )
 
     def search(self, query: tantivy.Query, limit: int) -> list[int]:

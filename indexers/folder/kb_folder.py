@@ -16,8 +16,8 @@ from kbtools.record_files import read_record
 from kbtools.storage import MANIFEST as MANIFEST
 from kbtools.storage import beside, folder_identity, is_being_built
 
-Value = TypeVar("Value")
-Opened = TypeVar("Opened")
+_Value = TypeVar("_Value")
+_Opened = TypeVar("_Opened")
 
 FORMS = "forms.lmdb"
 FUZZY = "fuzzy"
@@ -50,7 +50,7 @@ row of a name, and the signature of each name. The filter of forms, by bits."""
 
 STRINGS = ("alias.text", "description.text", "entity.id", "relation.id", "relation.name", "redirect.old", "type.id")
 REQUIRED = frozenset({*COLUMNS, FORMS, *(f"{name}.{part}" for name in STRINGS for part in ("utf8", "starts"))})
-FILES = {MANIFEST, f"{NUMBERS}.new", *REQUIRED, *LANGUAGE_FILES}
+_FILES = {MANIFEST, f"{NUMBERS}.new", *REQUIRED, *LANGUAGE_FILES}
 
 SEGMENT_COLUMNS = {
     "place.row": "<u4",
@@ -68,8 +68,8 @@ The rank of each name. The forms of changed names, ascending, with NUL between, 
 WORK = ".staging"
 """The folder of a build's work tables, gone when it is done."""
 
-FUZZY_FILE = re.compile(r"[0-9a-f]{32}\.[a-z.]+|meta\.json|\.managed\.json|\.tantivy-(meta|writer)\.lock|\.tmp\w+")
-WORK_FILE = re.compile(r"staging\.duckdb(\.wal)?|spill(/duckdb_temp_.*)?|edit\.(keys|signatures)\.\d+|facts\.numbers")
+_FUZZY_FILE = re.compile(r"[0-9a-f]{32}\.[a-z.]+|meta\.json|\.managed\.json|\.tantivy-(meta|writer)\.lock|\.tmp\w+")
+_WORK_FILE = re.compile(r"staging\.duckdb(\.wal)?|spill(/duckdb_temp_.*)?|edit\.(keys|signatures)\.\d+|facts\.numbers")
 
 
 def is_ours(path: Path) -> bool:
@@ -78,12 +78,12 @@ def is_ours(path: Path) -> bool:
     if first == SEGMENT:
         return not rest or rest in SEGMENT_COLUMNS or is_ours(Path(rest))
     if first == FUZZY:
-        return not rest or FUZZY_FILE.fullmatch(rest) is not None
+        return not rest or _FUZZY_FILE.fullmatch(rest) is not None
     if first == WORK:
-        return not rest or WORK_FILE.fullmatch(rest) is not None
+        return not rest or _WORK_FILE.fullmatch(rest) is not None
     if first in (FOLDER, *(beside(Path(FOLDER), role).name for role in ("building", "old"))):
         return not rest or rest in VECTOR_FILES
-    return not rest and (first in FILES or first == beside(Path(FOLDER), "lock").name)
+    return not rest and (first in _FILES or first == beside(Path(FOLDER), "lock").name)
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -118,7 +118,7 @@ def read_manifest(path: Path) -> Manifest:
 def part_manifest(manifest: Manifest, part: str) -> Manifest:
     """Return the manifest of a part of an updated knowledge base by itself: of its SEGMENT, or of its base (empty)."""
 
-    def of_part(values: Mapping[str, Value]) -> dict[str, Value]:
+    def of_part(values: Mapping[str, _Value]) -> dict[str, _Value]:
         prefix = f"{SEGMENT}/"
         inside = {name: value for name, value in values.items() if name.startswith(prefix) is bool(part)}
         return {name.removeprefix(prefix): value for name, value in inside.items()}
@@ -126,7 +126,7 @@ def part_manifest(manifest: Manifest, part: str) -> Manifest:
     return replace(manifest, files=of_part(manifest.files), checksums=of_part(manifest.checksums))
 
 
-def open_steadily(path: Path, open_files: Callable[[], Opened]) -> Opened:
+def open_steadily(path: Path, open_files: Callable[[], _Opened]) -> _Opened:
     """Return what a function opens in a folder, opened again if another folder took its place meanwhile."""
     while True:
         before = folder_identity(path)

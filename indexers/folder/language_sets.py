@@ -18,19 +18,19 @@ from kbtools.kb.language_tags import ALIAS, NAME, UND, SpokenName
 SETS, NUMBERS = "language.set", "alias.language"
 LANGUAGE_FILES = (NUMBERS, f"{SETS}.utf8", f"{SETS}.starts")
 
-MARK = "~"
+_MARK = "~"
 
 
 def set_text(parts: Mapping[str, bool]) -> str:
     """Write languages as a set, each with whether the name is an alias there; a language has one of both."""
-    return " ".join(f"{tag}{MARK if parts[tag] else ''}" for tag in sorted(parts))
+    return " ".join(f"{tag}{_MARK if parts[tag] else ''}" for tag in sorted(parts))
 
 
 def spoken(text: str, languages: str) -> SpokenName:
     """Return a name with the languages of a set."""
     tags = languages.split(" ") if languages else []
-    alias_in = tuple(tag.removesuffix(MARK) for tag in tags if tag.endswith(MARK))
-    return SpokenName(text, tuple(tag for tag in tags if not tag.endswith(MARK)), alias_in)
+    alias_in = tuple(tag.removesuffix(_MARK) for tag in tags if tag.endswith(_MARK))
+    return SpokenName(text, tuple(tag for tag in tags if not tag.endswith(_MARK)), alias_in)
 
 
 class LanguageSets:

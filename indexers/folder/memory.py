@@ -26,7 +26,7 @@ from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Form
 from kbtools.text.variants import name_forms
 
-Name = tuple[str, str] | tuple[str, str, str]
+_Name = tuple[str, str] | tuple[str, str, str]
 
 
 class MemoryKB(BackendDefaults):
@@ -43,10 +43,10 @@ class MemoryKB(BackendDefaults):
     def __init__(
         self,
         facts: Iterable[tuple[str, str, str]],
-        names: Iterable[Name] = (),
+        names: Iterable[_Name] = (),
         types: Iterable[tuple[str, str]] = (),
         *,
-        aliases: Iterable[Name] = (),
+        aliases: Iterable[_Name] = (),
         counts: Iterable[tuple[str, str, int]] = (),
         descriptions: Iterable[tuple[str, str]] = (),
         language: str = DEFAULT_LANGUAGES,
@@ -121,7 +121,7 @@ class MemoryKB(BackendDefaults):
         for form in forms:
             if form in self.forms:
                 groups = sorted(self.forms[form].items())
-                matches[form] = [NameMatch.of_kind(kind, text, as_rows(entities)) for (kind, text), entities in groups]
+                matches[form] = [NameMatch.of_kind(kind, text, _as_rows(entities)) for (kind, text), entities in groups]
         return matches
 
     def similar(
@@ -164,7 +164,7 @@ class MemoryKB(BackendDefaults):
 
     def objects_of(self, pairs: Sequence[tuple[int, int]]) -> list[EntityRows]:
         targets = [self.facts_from(subject).get(self.relations[relation], ()) for subject, relation in pairs]
-        return [as_rows(self.row[target] for target in own) for own in targets]
+        return [_as_rows(self.row[target] for target in own) for own in targets]
 
     def types_of(self, entities: EntityRows) -> Grouped:
         order = {kind: row for row, kind in enumerate(self.types)}
@@ -215,5 +215,5 @@ class MemoryKB(BackendDefaults):
         return [self.row.get(entity_id) for entity_id in ids]
 
 
-def as_rows(rows: Iterable[int]) -> EntityRows:
+def _as_rows(rows: Iterable[int]) -> EntityRows:
     return np.array(sorted(rows), dtype=np.uint32)

@@ -36,7 +36,7 @@ The language of a text is its tag in lower case, empty where it has none. The ke
 for an entity whatever it is called.
 """
 
-NameRow = tuple[str, int, str] | tuple[str, int, str, str]
+_NameRow = tuple[str, int, str] | tuple[str, int, str, str]
 """A name as it is read: entity, rank, text, and the tag of its language if it has one."""
 
 
@@ -57,14 +57,14 @@ class Rows:
     """Rows of every kind as they are read one by one; `lines` holds where the first of each kind was."""
 
     facts: list[tuple[str, str, str]] = field(default_factory=list)
-    names: list[NameRow] = field(default_factory=list)
+    names: list[_NameRow] = field(default_factory=list)
     types: list[tuple[str, str]] = field(default_factory=list)
-    relations: list[tuple[str, str] | NameRow] = field(default_factory=list)
+    relations: list[tuple[str, str] | _NameRow] = field(default_factory=list)
     redirects: list[tuple[str, str]] = field(default_factory=list)
-    labels: list[NameRow] = field(default_factory=list)
+    labels: list[_NameRow] = field(default_factory=list)
     subclasses: list[tuple[str, str]] = field(default_factory=list)
     counts: list[tuple[str, int, int]] = field(default_factory=list)
-    descriptions: list[NameRow] = field(default_factory=list)
+    descriptions: list[_NameRow] = field(default_factory=list)
     lines: dict[Kind, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -86,12 +86,12 @@ class Rows:
         for kind, schema in SCHEMAS.items():
             if rows := self.of(kind):
                 if "language" in schema.names:
-                    rows = [completed(row) for row in rows]
+                    rows = [_completed(row) for row in rows]
                 by_type = zip(zip(*rows, strict=True), schema.types, strict=True)
                 yield batch_of(kind, [pa.array(column, type) for column, type in by_type], self.lines[kind])
 
 
-def completed(row: Sequence[object]) -> tuple[object, ...]:
+def _completed(row: Sequence[object]) -> tuple[object, ...]:
     """Return a name with its rank, 0 where its reader has none, and its language, empty where it has none."""
     row = (row[0], 0, row[1]) if len(row) == 2 else tuple(row)
     return row if len(row) > 3 else (*row, "")
@@ -123,12 +123,12 @@ def lines_of(block: Block) -> Iterator[tuple[int, bytes]]:
 SHOWN = 120
 """Characters of a line that an error shows: one line of a terminal."""
 
-FEW = 0.25
+_FEW = 0.25
 """Share of bad lines up to which an error advises to leave them out: with more, the file is of another format."""
 
 
 @dataclass(slots=True)
-class Skip:
+class _Skip:
     """A kind of line that was left out: how many, and the first of them."""
 
     kind: str
@@ -147,7 +147,7 @@ class Skips:
     path: str
     max_bad: float
     lines: int = 0
-    kinds: dict[str, Skip] = field(default_factory=dict)
+    kinds: dict[str, _Skip] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def add(self, kind: str, *, line: int, text: str, reason: object = "", bad: bool = True, count: int = 1) -> None:
@@ -156,7 +156,7 @@ class Skips:
             self.kinds[kind].count += count
         else:
             because = f" ({shorten(str(reason))})" if reason else ""
-            self.kinds[kind] = Skip(kind, bad, count, f"{self.path}:{line}: {shorten(text)}{because}")
+            self.kinds[kind] = _Skip(kind, bad, count, f"{self.path}:{line}: {shorten(text)}{because}")
 
     def absorb(self, other: "Skips") -> None:
         """Add the account of lines that follow."""
@@ -182,7 +182,7 @@ class Skips:
             return
         worst = max((skip for skip in self.kinds.values() if skip.bad), key=lambda skip: skip.count)
         advice = "mend the file, or check that it is given to the right option"
-        if self.bad <= FEW * self.lines:
+        if self.bad <= _FEW * self.lines:
             advice = f"mend the file, or leave them out with --max-bad {ceil(1_000 * self.bad / self.lines) / 1_000:g}"
         raise TooManyBadLines(
             f"{self.path}: {self.bad:,} of {self.lines:,} lines cannot be read, more than --max-bad {self.max_bad:g} "
@@ -245,11 +245,11 @@ def gathered(batches: Iterable[RecordBatch], rows: int) -> Iterator[RecordBatch]
         own = waiting.setdefault(batch.kind, [])
         own.append(batch)
         if sum(one.table.num_rows for one in own) >= rows:
-            yield joined(waiting.pop(batch.kind))
-    yield from map(joined, waiting.values())
+            yield _joined(waiting.pop(batch.kind))
+    yield from map(_joined, waiting.values())
 
 
-def joined(batches: Sequence[RecordBatch]) -> RecordBatch:
+def _joined(batches: Sequence[RecordBatch]) -> RecordBatch:
     """Join batches of a kind."""
     return replace(batches[0], table=pa.concat_tables([batch.table for batch in batches]))
 
@@ -263,10 +263,10 @@ def flaw(*values: str) -> str:
     """Return what keeps strings from being stored; empty if all are sound."""
     if any("\0" in value for value in values):
         return "NUL byte"
-    return "" if all(map(is_text, values)) else "half a surrogate pair"
+    return "" if all(map(_is_text, values)) else "half a surrogate pair"
 
 
-def is_text(value: str) -> bool:
+def _is_text(value: str) -> bool:
     """Return whether a string can be written as UTF-8."""
     return value.isascii() or not any("\ud800" <= character < "\ue000" for character in value)
 

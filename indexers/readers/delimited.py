@@ -25,12 +25,12 @@ from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
 from kbtools.indexers.readers.table_rows import MOST_COLUMNS, Layout, TableRows, laid_out
 from kbtools.text.encodings import is_utf_8
 
-SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
+_SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
 
-OPENING = 30
+_OPENING = 30
 """Lines among which the header is looked for, behind titles and remarks."""
 
-SEP_LINE = re.compile(rb'"?sep=(.)"?')
+_SEP_LINE = re.compile(rb'"?sep=(.)"?')
 """The first line by which Excel is told the separator."""
 
 
@@ -39,7 +39,7 @@ def layout_of(source: Source, options: ReadOptions, skips: Skips) -> Layout:
     return (EntityLayout if source.format == WIDE else FactLayout)(source, options, skips)
 
 
-class DelimitedReader:
+class _DelimitedReader:
     """A reader of tables whose first line is a header; `separator` is the usual one, others are recognised."""
 
     suffixes: ClassVar[tuple[str, ...]]
@@ -88,7 +88,7 @@ class DelimitedReader:
         self.skips.lines += count - len(ragged)
         lines: Sequence[int] = range(block.first_line, block.first_line + count)
         if spanning and self.ends is not None:
-            lines = (block.first_line + row_lines(text[:end], self.ends)).tolist()
+            lines = (block.first_line + _row_lines(text[:end], self.ends)).tolist()
         elif ragged:
             lines = np.delete(np.array(lines), ragged).tolist()
         arrays = [column.combine_chunks() for column in columns.columns]
@@ -104,14 +104,14 @@ class DelimitedReader:
     def read_header(self, block: Block) -> Block:
         """Find the header among the first lines, and return the rest of the block."""
         opening: list[tuple[int, str]] = []
-        top = Block(first_lines(block.text, OPENING), block.first_line)
+        top = Block(_first_lines(block.text, _OPENING), block.first_line)
         if b"\r" in top.text.strip() and b"\n" not in top.text.strip():
             problem = "lines end with carriage returns alone; save the file with line feeds, as CSV UTF-8 has them"
             raise WrongFormat.at(self.skips.path, problem, line=1)
         for number, raw in lines_of(top):
             if not raw.strip():
                 continue
-            if not opening and (separator := SEP_LINE.fullmatch(raw)):
+            if not opening and (separator := _SEP_LINE.fullmatch(raw)):
                 self.divider = separator[1].decode(errors="replace")
                 self.skips.lines += 1
                 continue
@@ -133,17 +133,17 @@ class DelimitedReader:
         place = self.choose_header(opening)
         number, _ = opening[place]
         for above, raw in islice(lines_of(top), number - block.first_line):
-            if not SEP_LINE.fullmatch(raw):
+            if not _SEP_LINE.fullmatch(raw):
                 self.skips.lines += 1
                 kind = "line above the header" if raw.strip() else "blank line"
                 self.skips.add(kind, line=above, text=raw.decode(), bad=False)
         self.skips.lines += 1
-        end = len(first_lines(block.text, number + 1 - block.first_line))
+        end = len(_first_lines(block.text, number + 1 - block.first_line))
         return Block(block.text[end:], number + 1)
 
     def choose_header(self, opening: Sequence[tuple[int, str]]) -> int:
         """Choose the header and its separator, another than the usual one only where that one does not fit."""
-        marks = list(dict.fromkeys([self.divider, *SEPARATORS]))
+        marks = list(dict.fromkeys([self.divider, *_SEPARATORS]))
         tables = {mark: [[cell.strip() for cell in split_cells(line, mark)] for _, line in opening] for mark in marks}
         places = ((place, mark) for place in range(len(opening)) for mark in marks)
         fitting = next(((place, mark) for place, mark in places if self.layout.fits(tables[mark][place])), None)
@@ -152,14 +152,14 @@ class DelimitedReader:
         elif self.layout.strict:
             place, separator = 0, self.divider
         else:
-            separator = max(marks, key=lambda mark: regularity(tables[mark]))
+            separator = max(marks, key=lambda mark: _regularity(tables[mark]))
             place = header_place(tables[separator], self.layout)
         number, line = opening[place]
         header = tables[separator][place]
         spaced = re.search(r"\S {2,}\S", line)
         advice = "; its columns seem to be divided by several spaces, write tabs" if spaced else ""
         if separator != self.separator:
-            self.skips.note(f"columns divided by {SEPARATORS.get(separator, repr(separator))}", line=number)
+            self.skips.note(f"columns divided by {_SEPARATORS.get(separator, repr(separator))}", line=number)
         if separator == "\t" and not spaced:
             advice = "; a file of facts without a header is read when it is named .txt"
         self.layout.begin(header, number, advice=advice)
@@ -176,8 +176,8 @@ class DelimitedReader:
         if self.divider == "\t":
             # Only the last line may begin a cell that goes on in the next block.
             end = text.rfind(b"\n", 0, -1) + 1
-            return None if begins_cell(text[text.rfind(b"\n", 0, end - 1) + 1 : end].decode(errors="replace")) else end
-        self.ends = row_ends(text, self.divider)
+            return None if _begins_cell(text[text.rfind(b"\n", 0, end - 1) + 1 : end].decode(errors="replace")) else end
+        self.ends = _row_ends(text, self.divider)
         if self.ends is None or (last and not (len(self.ends) and self.ends[-1] == len(text))):
             return None
         return int(self.ends[-1]) if len(self.ends) else 0
@@ -207,17 +207,17 @@ class DelimitedReader:
         if tabs and b'"' in text:
             if ragged:
                 return None, []
-            columns = columns.from_arrays([unquote_column(column) for column in columns.columns], names=heads)
+            columns = columns.from_arrays([_unquote_column(column) for column in columns.columns], names=heads)
         return columns, ragged
 
-    def rows_of(self, lines: "Lines", block: Block, *, last: bool) -> tuple[list[TableRows], Block]:
+    def rows_of(self, lines: "_Lines", block: Block, *, last: bool) -> tuple[list[TableRows], Block]:
         """Read lines row by row, whatever they hold; return what is left of them too, a row without its end."""
         rows: dict[int, list[str]] = {}
         rest, place = Block(b"", 0), 0
         while place < len(lines):
             number, raw = lines[place]
             row = read_row(lines, place, separator=self.divider, width=len(self.header))
-            if row.open and not last and len(lines) - place < LONGEST_CELL:
+            if row.open and not last and len(lines) - place < _LONGEST_CELL:
                 rest = Block(b"".join(line + b"\n" for _, line in lines[place:]), number)
                 break
             self.skips.lines += row.lines
@@ -238,7 +238,7 @@ class DelimitedReader:
         columns = [pa.array(column, pa.string()) for column in zip(*rows.values(), strict=True)]
         return [TableRows(self.batch(columns), list(rows), (), block.text, block.first_line)], rest
 
-    def padded(self, row: "ReadRow", number: int) -> "ReadRow":
+    def padded(self, row: "_ReadRow", number: int) -> "_ReadRow":
         """Return a row in the width of the header: in a table of entities, empty cells at its end may be missing."""
         width, cells = len(self.header), list(row.cells)
         if len(cells) < width:
@@ -248,7 +248,7 @@ class DelimitedReader:
         return replace(row, cells=cells + [""] * (width - len(cells)))
 
 
-class CSVReader(DelimitedReader):
+class CSVReader(_DelimitedReader):
     """The reader `csv`: strict about quotes, since a comma may stand in a cell."""
 
     suffixes = (".csv",)
@@ -256,7 +256,7 @@ class CSVReader(DelimitedReader):
     sample = b'subject,relation,object\nQ1,capital,"New York, City"\nbroken\nQ2,"of\nland",Q1\n'
 
 
-class TSVReader(DelimitedReader):
+class TSVReader(_DelimitedReader):
     """The reader `tsv`: a cell is quoted if its quotes are whole, and taken as it is otherwise."""
 
     suffixes = (".tsv", ".tab")
@@ -264,7 +264,7 @@ class TSVReader(DelimitedReader):
     sample = b'subject\trelation\tobject\nQ1\tcapital\tQ2\nbroken\nQ2\tname\t"The ""Big"" Apple"\n'
 
 
-def first_lines(text: bytes, count: int) -> bytes:
+def _first_lines(text: bytes, count: int) -> bytes:
     """Return the first lines of a text with their ends."""
     end = 0
     for _ in range(count):
@@ -272,7 +272,7 @@ def first_lines(text: bytes, count: int) -> bytes:
     return text[:end]
 
 
-def regularity(rows: Sequence[Sequence[str]]) -> float:
+def _regularity(rows: Sequence[Sequence[str]]) -> float:
     """Return how well a separator divides lines: the most frequent number of columns, by the share that have it."""
     width, count = Counter(map(len, rows)).most_common(1)[0]
     return (width - 1) * count / len(rows)
@@ -280,12 +280,12 @@ def regularity(rows: Sequence[Sequence[str]]) -> float:
 
 def header_place(rows: Sequence[Sequence[str]], layout: Layout) -> int:
     """Return the place of the header: the first row that fits, else the first of the usual width that is half full."""
-    for place, row in enumerate(rows[:OPENING]):
+    for place, row in enumerate(rows[:_OPENING]):
         if layout.fits(row):
             return place
-    widths = Counter(len(row) for row in rows[:OPENING] if any(row))
+    widths = Counter(len(row) for row in rows[:_OPENING] if any(row))
     width = max(widths, key=lambda width: (widths[width], width)) if widths else 0
-    for place, row in enumerate(rows[:OPENING]):
+    for place, row in enumerate(rows[:_OPENING]):
         if len(row) == width and sum(map(bool, row)) >= (width + 1) // 2:
             return place
     return 0
@@ -318,16 +318,16 @@ def parse_cells(
         return None
 
 
-QUOTED = re.compile(r'"((?:[^"]|"")*)"')
-LONGEST_CELL = 1_000
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+_LONGEST_CELL = 1_000
 """Lines that a quoted cell may span; an open quote costs no more than these before its line counts as bad."""
 
-Lines = list[tuple[int, bytes]]
+_Lines = list[tuple[int, bytes]]
 """Lines of a block with their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReadRow:
+class _ReadRow:
     """Cells of a row and the lines it spans; or what is wrong with it; `open` if a quote is not closed by the end."""
 
     cells: list[str]
@@ -336,46 +336,46 @@ class ReadRow:
     open: bool = False
 
 
-def read_row(lines: Lines, place: int, *, separator: str, width: int) -> ReadRow:
+def read_row(lines: _Lines, place: int, *, separator: str, width: int) -> _ReadRow:
     """Read the row that begins at a line of a table with so many columns."""
     raw = lines[place][1]
     if b"\0" in raw:
-        return ReadRow([], fault="NUL byte")
+        return _ReadRow([], fault="NUL byte")
     try:
         line = raw.decode()
     except UnicodeDecodeError:
-        return ReadRow([], fault="invalid UTF-8")
+        return _ReadRow([], fault="invalid UTF-8")
     if separator == "\t":
-        return read_tab_row(lines, place, line, width=width)
+        return _read_tab_row(lines, place, line, width=width)
     if '"' not in line and "\r" not in line and len(line) < csv.field_size_limit():
-        return ReadRow(line.split(separator))
-    return read_quoted_row(lines, place, separator=separator)
+        return _ReadRow(line.split(separator))
+    return _read_quoted_row(lines, place, separator=separator)
 
 
-def read_tab_row(lines: Lines, place: int, line: str, *, width: int) -> ReadRow:
+def _read_tab_row(lines: _Lines, place: int, line: str, *, width: int) -> _ReadRow:
     """Read a row of TSV: a quote that is closed on a later line counts only where the lines alone are no rows."""
-    literal = ReadRow([unquote(cell) for cell in line.split("\t")])
-    if not begins_cell(line):
+    literal = _ReadRow([_unquote(cell) for cell in line.split("\t")])
+    if not _begins_cell(line):
         return literal
     if place + 1 == len(lines):
         return replace(literal, open=True)
     # Two lines that are whole rows by themselves stay two, whatever quotes they begin with.
     if len(literal.cells) == width and lines[place + 1][1].count(b"\t") + 1 == width:
         return literal
-    quoted = read_quoted_row(lines, place, separator="\t")
+    quoted = _read_quoted_row(lines, place, separator="\t")
     return quoted if len(quoted.cells) == width else replace(literal, open=quoted.open)
 
 
-def read_quoted_row(lines: Lines, place: int, *, separator: str) -> ReadRow:
+def _read_quoted_row(lines: _Lines, place: int, *, separator: str) -> _ReadRow:
     """Read a row whose quoted cells may go on for some lines."""
     # By places, since a slice of an iterator passes over all lines before them, for each row anew.
-    places = range(place, min(place + LONGEST_CELL, len(lines)))
+    places = range(place, min(place + _LONGEST_CELL, len(lines)))
     ahead = (lines[line][1].decode(errors="surrogateescape") + "\n" for line in places)
     reader = csv.reader(ahead, delimiter=separator, strict=True)
     try:
-        return ReadRow(next(reader), lines=reader.line_num)
+        return _ReadRow(next(reader), lines=reader.line_num)
     except csv.Error as error:
-        return ReadRow([], fault=f"no CSV row: {error}", open="unexpected end" in str(error))
+        return _ReadRow([], fault=f"no CSV row: {error}", open="unexpected end" in str(error))
 
 
 def split_cells(line: str, separator: str) -> list[str]:
@@ -386,19 +386,19 @@ def split_cells(line: str, separator: str) -> list[str]:
         return line.split(separator)
 
 
-def begins_cell(line: str) -> bool:
+def _begins_cell(line: str) -> bool:
     """Return whether a line of TSV may begin a quoted cell that goes on in the next."""
-    return any(cell.startswith('"') and not QUOTED.fullmatch(cell) for cell in line.rstrip("\n").split("\t"))
+    return any(cell.startswith('"') and not _QUOTED.fullmatch(cell) for cell in line.rstrip("\n").split("\t"))
 
 
-def unquote(cell: str) -> str:
+def _unquote(cell: str) -> str:
     """Take off the quotes of a cell that is quoted as a whole."""
-    quoted = QUOTED.fullmatch(cell)
+    quoted = _QUOTED.fullmatch(cell)
     return quoted[1].replace('""', '"') if quoted else cell
 
 
-def unquote_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Take off the quotes of every cell that is quoted as a whole, as `unquote` does."""
+def _unquote_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Take off the quotes of every cell that is quoted as a whole, as `_unquote` does."""
     quoted = pc.and_(
         pc.starts_with(column, '"'), pc.and_(pc.ends_with(column, '"'), pc.greater(pc.binary_length(column), 1))
     )
@@ -410,7 +410,7 @@ def unquote_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(whole, pc.replace_substring(inner, '""', '"'), column)
 
 
-def row_ends(text: bytes, separator: str) -> NDArray[np.int64] | None:
+def _row_ends(text: bytes, separator: str) -> NDArray[np.int64] | None:
     """Return the ends of the rows whose quotes are closed; None if a quote stands where it may not.
 
     Stands for a parser with two states, outside and inside of quotes, over runs of quotes: outside a run must begin
@@ -429,19 +429,19 @@ def row_ends(text: bytes, separator: str) -> NDArray[np.int64] | None:
     inside = (np.cumsum(odd) - odd) % 2 == 1
     before, after = data[starts - 1], data[np.minimum(starts + lengths, len(data) - 1)]
     opens, ends = ~inside, (inside & odd) | (~inside & ~odd)
-    if not (divides(before[opens], separator).all() and divides(after[ends], separator).all()):
+    if not (_divides(before[opens], separator).all() and _divides(after[ends], separator).all()):
         return None
     outside: NDArray[np.int64] = newlines[np.searchsorted(starts[odd], newlines) % 2 == 0]
     return outside
 
 
-def row_lines(text: bytes, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+def _row_lines(text: bytes, ends: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the line that each row begins on, from 0, by the ends of the rows."""
     newlines = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")) + 1
     return np.searchsorted(newlines, np.concatenate([[0], ends[:-1]]), side="right")
 
 
-def divides(characters: NDArray[np.uint8], separator: str) -> NDArray[np.bool_]:
+def _divides(characters: NDArray[np.uint8], separator: str) -> NDArray[np.bool_]:
     """Return which characters stand between cells."""
     between: NDArray[np.bool_] = (characters == ord(separator)) | (characters == ord("\n"))
     return between

@@ -25,18 +25,18 @@ from kbtools.indexers.readers.table_files import MAGIC, open_columnar
 from kbtools.kb.ids import canonical_id
 from kbtools.kb.table_heads import SUFFIX, USUAL, entity_role, is_header
 
-SEPARATORS = "\t,;|"
-DUMP = re.compile(rb"<http://wikiba\.se/ontology#Dump>|<http://www\.wikidata\.org/prop/direct/")
-ENTITY = re.compile(rb'\s*[\[{].*"(?:labels|claims)"\s*:\s*(?:\{|\[\s*\])', re.DOTALL)
-NUMBER = re.compile(rb'"id"\s*:\s*"[QPL][1-9]')
-TABLES: dict[SourceKind, str] = {
+_SEPARATORS = "\t,;|"
+_DUMP = re.compile(rb"<http://wikiba\.se/ontology#Dump>|<http://www\.wikidata\.org/prop/direct/")
+_ENTITY = re.compile(rb'\s*[\[{].*"(?:labels|claims)"\s*:\s*(?:\{|\[\s*\])', re.DOTALL)
+_NUMBER = re.compile(rb'"id"\s*:\s*"[QPL][1-9]')
+_TABLES: dict[SourceKind, str] = {
     "facts": "a table of facts, one per row",
     "names": "a table of names, one per row",
     "relations": "a table of names of relations",
     "redirects": "a table of merged ids",
     "any": "a table of entities, one per row",
 }
-NEEDED: dict[SourceKind, tuple[str, ...]] = {
+_NEEDED: dict[SourceKind, tuple[str, ...]] = {
     "facts": ("subject", "relation", "object"),
     "names": ("entity", "language", "name"),
     "relations": ("relation", "name"),
@@ -45,7 +45,7 @@ NEEDED: dict[SourceKind, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Detected:
+class _Detected:
     """A file, how it is read, and what it is called in a sentence."""
 
     source: Source
@@ -55,79 +55,79 @@ class Detected:
         return f"{self.source.name}: {self.called}"
 
 
-def detect(path: Path) -> Detected:
+def detect(path: Path) -> _Detected:
     """Return how a file is read; raise an InputError that says what was found where it cannot be."""
     if path.suffix.lower() in MAGIC:
         batch = next(iter(open_columnar(path)), None)
-        return table(path, [] if batch is None else batch.schema.names)
+        return _table(path, [] if batch is None else batch.schema.names)
     if suffix_of(path) in DATABASES:
-        return Detected(Source(path, "any", format=WIDE), "a database, of which --query takes a table")
+        return _Detected(Source(path, "any", format=WIDE), "a database, of which --query takes a table")
     if suffix_of(path) in SPREADSHEETS:
         check_source(path)
-        return Detected(Source(path, "any", format=WIDE), "a spreadsheet of entities, one per row")
+        return _Detected(Source(path, "any", format=WIDE), "a spreadsheet of entities, one per row")
     first = next(iter(read_blocks(path, encoding=encoding_of(path))))
     opening = list(islice(((number, line) for number, line in lines_of(first) if line.strip()), OPENING))
     number, statement = next(((number, line) for number, line in opening if not line.startswith(b"#")), (1, b""))
-    if any(DUMP.search(line) for _, line in opening) or (
-        ENTITY.match(first.text[:PAGE]) and NUMBER.search(first.text[:PAGE])
+    if any(_DUMP.search(line) for _, line in opening) or (
+        _ENTITY.match(first.text[:PAGE]) and _NUMBER.search(first.text[:PAGE])
     ):
-        return Detected(Source(path, "any", format=WIKIDATA), "a dump of Wikidata")
+        return _Detected(Source(path, "any", format=WIKIDATA), "a dump of Wikidata")
     if statement.startswith(b"<fb:"):
-        return release(path, [line for _, line in opening])
+        return _release(path, [line for _, line in opening])
     syntax = find_syntax(path, first, number, statement, "")
     if syntax or statement.lstrip().startswith((b"<", b"_:")):
         name = syntax or "n-triples"
-        return Detected(Source(path, "any", format=name), f"RDF ({name})")
+        return _Detected(Source(path, "any", format=name), f"RDF ({name})")
     refuse_array(path, number, statement)
     if statement.startswith(b"{"):
-        return table(path, fields_of(statement), format="jsonl")
-    header = header_of(statement.decode(errors="replace"))
-    if suffix_of(path) not in (".csv", ".tsv", ".tab") and statement.count(b"\t") == 2 and not is_heads(header):
-        return Detected(Source(path, "facts", format="release"), "facts without a header, one per line")
+        return _table(path, _fields_of(statement), format="jsonl")
+    header = _header_of(statement.decode(errors="replace"))
+    if suffix_of(path) not in (".csv", ".tsv", ".tab") and statement.count(b"\t") == 2 and not _is_heads(header):
+        return _Detected(Source(path, "facts", format="release"), "facts without a header, one per line")
     if len(header) == 1 and suffix_of(path) not in (".csv", ".tsv", ".tab"):
         # No reader takes it: the error says what it may be.
         raise unknown_format(path, "facts", number, statement)
-    return table(path, header, format="tsv" if statement.count(b"\t") else "csv")
+    return _table(path, header, format="tsv" if statement.count(b"\t") else "csv")
 
 
-def release(path: Path, lines: Iterable[bytes]) -> Detected:
+def _release(path: Path, lines: Iterable[bytes]) -> _Detected:
     """Return how a file of the release is read: by the predicates of its opening lines."""
     cells = [line.split(b"\t") for line in lines]
     predicates = {canonical_id(row[1].strip().decode(errors="replace")) for row in cells if len(row) > 1}
     kinds = {"names": predicates & NAME_PREDICATES.keys(), "types": predicates & {TYPE_PREDICATE}}
     held = " and ".join(kind for kind, found in kinds.items() if found)
-    return Detected(Source(path, "any", format="release"), f"{held or 'names or types'} in the format of the release")
+    return _Detected(Source(path, "any", format="release"), f"{held or 'names or types'} in the format of the release")
 
 
-def table(path: Path, header: Sequence[str], *, format: str | None = None) -> Detected:
+def _table(path: Path, header: Sequence[str], *, format: str | None = None) -> _Detected:
     """Return how a table with these columns is read."""
-    kind = table_kind(header)
-    return Detected(Source(path, kind, format=WIDE if kind == "any" else format), TABLES[kind])
+    kind = _table_kind(header)
+    return _Detected(Source(path, kind, format=WIDE if kind == "any" else format), _TABLES[kind])
 
 
-def table_kind(header: Sequence[str]) -> SourceKind:
+def _table_kind(header: Sequence[str]) -> SourceKind:
     """Return the kind of rows that a table with these columns has."""
     folded = {head.strip().casefold() for head in header}
     if folded == {"old", "new"}:
         return "redirects"
     stems = folded | {SUFFIX.sub("", head) for head in folded}
-    for kind, columns in NEEDED.items():
+    for kind, columns in _NEEDED.items():
         if all(stems.intersection(USUAL[column]) for column in columns):
             return kind
     return "any"
 
 
-def is_heads(header: Sequence[str]) -> bool:
+def _is_heads(header: Sequence[str]) -> bool:
     """Return whether a line is the header of a table: of facts, or of an entity a row with its id and its name."""
     return is_header(header) or {"id", "name"} <= {entity_role(head) for head in header}
 
 
-def header_of(line: str) -> list[str]:
+def _header_of(line: str) -> list[str]:
     """Divide a header by the separator that makes most columns of it."""
-    return max((split_cells(line, separator) for separator in SEPARATORS), key=len)
+    return max((split_cells(line, separator) for separator in _SEPARATORS), key=len)
 
 
-def fields_of(line: bytes) -> list[str]:
+def _fields_of(line: bytes) -> list[str]:
     """Return the fields of the object in a line of JSON, none where it is no object."""
     try:
         record = json.loads(line)

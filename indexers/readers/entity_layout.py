@@ -30,7 +30,7 @@ from kbtools.kb.table_heads import ENTITY_ROLES, NAME_HEADS, entity_role, plain_
 
 
 @dataclass(frozen=True, slots=True)
-class TextColumn:
+class _TextColumn:
     """A column of names, aliases or descriptions, as an option names it, and the language of all of them."""
 
     kind: str
@@ -58,7 +58,7 @@ class EntityLayout:
         """The heads, each of its own, by which columns are called."""
         self.roles: dict[str, str] = {}
         """The part of each column: id, name, alias, type, description, language, or value."""
-        self.texts: dict[str, TextColumn] = {}
+        self.texts: dict[str, _TextColumn] = {}
 
     def unfit(self, reason: str) -> WrongFormat:
         return WrongFormat(f"{self.source.name}: {reason}", path=str(self.source.path))
@@ -107,7 +107,7 @@ class EntityLayout:
             self.roles[name] = self.roles.get(name, "") or role or self.find_type(name) or "value"
         named = self.wide.name or any(column.kind == "name" for column in self.texts.values())
         if first and not named and (name := self.find_name(batch)):
-            self.texts[name] = TextColumn("name", name, "")
+            self.texts[name] = _TextColumn("name", name, "")
             self.roles[name] = "name" if self.roles[name] == "value" else self.roles[name]
         if first:
             self.skips.note(self.report(batch), line=line)
@@ -135,13 +135,15 @@ class EntityLayout:
         by_plain = {plain_head(name): name for name in reversed(header) if name not in taken}
         usual = [by_plain[head] for head in ENTITY_ROLES["id"].split("|") if head in by_plain]
         ending = [
-            name for plain, name in by_plain.items() if re.search(r" (id|code|key)$", plain) and distinct(batch[name])
+            name for plain, name in by_plain.items() if re.search(r" (id|code|key)$", plain) and _distinct(batch[name])
         ]
-        addressed = [name for name in header if name not in taken and is_address(batch[name]) and distinct(batch[name])]
-        numbered = [name for name in header[:1] if NUMBER_HEAD.search(plain_head(name)) and distinct(batch[name])]
+        addressed = [
+            name for name in header if name not in taken and _is_address(batch[name]) and _distinct(batch[name])
+        ]
+        numbered = [name for name in header[:1] if _NUMBER_HEAD.search(plain_head(name)) and _distinct(batch[name])]
         return next(iter([*usual, *reversed(ending), *addressed, *numbered]), "")
 
-    def find_text(self, name: str) -> TextColumn | None:
+    def find_text(self, name: str) -> _TextColumn | None:
         """Return what a column says of entities; its language stands behind an @ in its head or in the option."""
         head = name.casefold()
         stem, at, tag = head.rpartition("@")
@@ -149,11 +151,11 @@ class EntityLayout:
         for wanted, kind in kinds.items():
             column, said, language = wanted.casefold().rpartition("@")
             if wanted.casefold() == head:
-                return TextColumn(kind, wanted, tag if at else "")
+                return _TextColumn(kind, wanted, tag if at else "")
             if said and column == head:
-                return TextColumn(kind, wanted, language)
+                return _TextColumn(kind, wanted, language)
             if at and wanted.casefold() == stem:
-                return TextColumn(kind, wanted, tag)
+                return _TextColumn(kind, wanted, tag)
         role = entity_role(stem if at else name)
         if (
             role in SAYING
@@ -161,7 +163,7 @@ class EntityLayout:
             and self.roles.get(name) != "id"
             and name not in self.wide.type
         ):
-            return TextColumn(role, name, tag if at else "")
+            return _TextColumn(role, name, tag if at else "")
         return None
 
     def find_type(self, name: str) -> str:
@@ -181,8 +183,8 @@ class EntityLayout:
             for name in values:
                 if re.fullmatch(heads, plain_head(name)):
                     return name
-        texts = [name for name in values if pa.types.is_string(batch[name].type) and not is_value(batch[name])]
-        return next((name for name in texts if distinct(batch[name])), "")
+        texts = [name for name in values if pa.types.is_string(batch[name].type) and not _is_value(batch[name])]
+        return next((name for name in texts if _distinct(batch[name])), "")
 
     def lay_out(self, rows: TableRows) -> Iterator[RecordBatch]:
         """Yield the names, types, descriptions and facts of a block, column by column."""
@@ -227,8 +229,8 @@ class EntityLayout:
             elif role == "type":
                 yield batch_of("types", [entities, canonical_column(cells.texts)], line)
             else:
-                linked = "name" if find_head(name, self.wide.link) else "key" if KEY.search(plain_head(name)) else ""
-                values = spelt_values(cells.texts, linked)
+                linked = "name" if find_head(name, self.wide.link) else "key" if _KEY.search(plain_head(name)) else ""
+                values = _spelt_values(cells.texts, linked)
                 yield batch_of("facts", [entities, repeated(name, len(values)), values], line)
 
     def subjects(self, rows: TableRows, batch: pa.RecordBatch) -> pa.Array:
@@ -269,7 +271,7 @@ def find_head(wanted: str, header: Iterable[str]) -> str:
     return wanted if wanted in header else folded.get(wanted.strip().casefold(), "")
 
 
-def distinct(column: pa.Array) -> bool:
+def _distinct(column: pa.Array) -> bool:
     """Return whether each row has a value of its own, but for a few."""
     if is_list(column.type) or pa.types.is_nested(column.type) or not len(column):
         return False
@@ -280,30 +282,30 @@ def distinct(column: pa.Array) -> bool:
     )
 
 
-VALUES = {
+_VALUES = {
     "number": r"^[+-]?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$",
     "date": r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$",
     "url": r"^(https?|ftp)://\S+$",
 }
 """The values that are told by how they are written; a number with a leading zero is a code, and stays text."""
 
-FIGURES = r"^\s*(\pL{1,3}\s)?[^\pL]*\d[^\pL]*(\s\pL{1,3})?\s*$"
+_FIGURES = r"^\s*(\pL{1,3}\s)?[^\pL]*\d[^\pL]*(\s\pL{1,3})?\s*$"
 """Other numbers and dates as people write them: `1,200`, `45 %`, `EUR 40`, `3/2/2001`."""
 
-SHAPED = rf"{REWRITTEN}|^[QP][1-9]\d*$|^{TOPIC.pattern}$"
+_SHAPED = rf"{REWRITTEN}|^[QP][1-9]\d*$|^{TOPIC.pattern}$"
 """Cells that are ids by their form: Freebase's and Wikidata's."""
 
-KEY = re.compile(r"\bids?$")
+_KEY = re.compile(r"\bids?$")
 """The ending of the heads of columns that hold keys, such as `boss_id`."""
 
-NUMBER_HEAD = re.compile(r"\b(no|nr|number)$|(nr|nummer)$")
+_NUMBER_HEAD = re.compile(r"\b(no|nr|number)$|(nr|nummer)$")
 """The ending of the heads of columns of numbers, which are ids where they stand first and are all different."""
 
-PLAIN = r"^[^\d+\-/<:QPmgfnhw]"
+_PLAIN = r"^[^\d+\-/<:QPmgfnhw]"
 """The beginning of cells that are text for certain."""
 
 
-def is_address(column: pa.Array) -> bool:
+def _is_address(column: pa.Array) -> bool:
     """Return whether the cells of a column are the addresses that Wikidata has for entities."""
     texts = column.filter(pc.is_valid(column))
     return bool(
@@ -313,24 +315,24 @@ def is_address(column: pa.Array) -> bool:
     )
 
 
-def is_value(column: pa.Array) -> bool:
+def _is_value(column: pa.Array) -> bool:
     """Return whether most cells of a column of text are numbers, dates or addresses, in any way of writing."""
     texts = column.filter(pc.is_valid(column))
-    written = (*VALUES.values(), FIGURES)
+    written = (*_VALUES.values(), _FIGURES)
     matching = pc.sum(pc.match_substring_regex(texts, "|".join(written))).as_py() or 0
     return bool(len(texts) and matching >= 0.5 * len(texts))
 
 
-def spelt_values(texts: pa.Array, linked: str) -> pa.Array:
+def _spelt_values(texts: pa.Array, linked: str) -> pa.Array:
     """Write cells as objects of facts: ids by their form as they are, all others as cells, which a build settles.
 
     Where they are `linked`, by `key` or by `name`, numbers may be entities too.
     """
     shaped, kinds = None, repeated(linked or "text", len(texts))
-    if not pc.all(pc.match_substring_regex(texts, PLAIN)).as_py():
-        for name, pattern in VALUES.items() if not linked else ():
+    if not pc.all(pc.match_substring_regex(texts, _PLAIN)).as_py():
+        for name, pattern in _VALUES.items() if not linked else ():
             kinds = pc.if_else(pc.match_substring_regex(texts, pattern), name, kinds)
-        shaped = pc.match_substring_regex(texts, SHAPED)
+        shaped = pc.match_substring_regex(texts, _SHAPED)
         if linked:
             # A key as pandas writes it beside empty cells.
             texts = pc.replace_substring_regex(texts, r"^([+-]?\d+)\.0$", r"\1")

@@ -28,25 +28,25 @@ from kbtools.indexers.readers.table_rows import (
 )
 from kbtools.kb.table_heads import SUFFIX, USUAL
 
-COLUMNS: dict[Kind, tuple[str, ...]] = {
+_COLUMNS: dict[Kind, tuple[str, ...]] = {
     "facts": ("subject", "relation", "object"),
     "names": ("entity", "language", "name", "description", "alias"),
     "types": ("entity", "type"),
     "relations": ("relation", "language", "name"),
     "redirects": ("old", "new"),
 }
-TEXTS = {"language", *SAYING}
-PROPERTIES = {"relation": "subject", "type": "entity"}
+_TEXTS = {"language", *SAYING}
+_PROPERTIES = {"relation": "subject", "type": "entity"}
 """Columns of relations and types, and the column of ids beside them."""
 
-MOST_ROWS = 100_000
+_MOST_ROWS = 100_000
 """Rows of one line with several lists, unless each of its values makes one: 20 KB can hold three lists of 1,000."""
 
-LISTED = r"^\[.*\]$|\S\|\S"
+_LISTED = r"^\[.*\]$|\S\|\S"
 """Cells that look like lists."""
 
 
-def multiplied(columns: Sequence[Cells], kept: Places, count: int) -> list[pa.Array]:
+def _multiplied(columns: Sequence[Cells], kept: Places, count: int) -> list[pa.Array]:
     """Return the columns of the kept rows, a row for every choice of a value of each, the last varying fastest."""
     sizes = [column.sizes(count) for column in columns]
     times = np.prod([own[kept] for own in sizes], axis=0)
@@ -75,7 +75,7 @@ class FactLayout:
         self.kind: Kind = source.kind
         self.options = options
         self.skips = skips
-        self.names = COLUMNS[source.kind]
+        self.names = _COLUMNS[source.kind]
         self.lists_noted = options.list_separator is not None
         self.languages = Languages.read(options.language)
         self.places: dict[str, int] = {}
@@ -104,8 +104,8 @@ class FactLayout:
     def missing(self, heads: Mapping[str, Sequence[str]]) -> list[str]:
         """List the columns that the kind needs, or the caller named, and that have no head."""
         columns = self.options.columns
-        missing = [name for name in self.names if not heads[name] and (name not in TEXTS or name in columns)]
-        return missing or ([] if any(heads.get(name) for name in TEXTS) or "name" not in heads else ["name"])
+        missing = [name for name in self.names if not heads[name] and (name not in _TEXTS or name in columns)]
+        return missing or ([] if any(heads.get(name) for name in _TEXTS) or "name" not in heads else ["name"])
 
     def fits(self, header: Sequence[str]) -> bool:
         return not self.missing(self.heads(header))
@@ -185,7 +185,7 @@ class FactLayout:
         if self.kind in ("names", "relations"):
             yield from self.lay_out_names(rows, cells, kept)
         elif len(kept):
-            yield batch_of(self.kind, multiplied(list(cells.values()), kept, count), line)
+            yield batch_of(self.kind, _multiplied(list(cells.values()), kept, count), line)
 
     def cells(self, name: str, column: pa.Array | None, count: int, before: Mapping[str, Cells]) -> Cells:
         """Return the values under a name, ids in their canonical form."""
@@ -193,14 +193,14 @@ class FactLayout:
             values = Cells(repeated("", 0), np.arange(0))
         else:
             # Spaces stand between the words of a name, whatever else they divide.
-            words = name in TEXTS and self.options.divides_words
+            words = name in _TEXTS and self.options.divides_words
             values = read_cells(column, None if name == "description" else self.options.list_separator, words=words)
         if name == "language":
             # Names without a language are in the first.
             return values.completed(count)
-        if name in TEXTS:
+        if name in _TEXTS:
             return values
-        owner = before.get(PROPERTIES.get(name, ""))
+        owner = before.get(_PROPERTIES.get(name, ""))
         beside = None if owner is None else values.beside(owner.first_of_each(count))
         return Cells(canonical_column(values.texts, beside), values.rows)
 
@@ -218,15 +218,15 @@ class FactLayout:
         # Each text stands in a row of its own: their numbers add up, where those of other columns multiply.
         if texts := [sizes.pop(name) for name in SAYING if name in sizes]:
             sizes["name"] = np.sum(texts, axis=0)
-        lacking = {name: set(own.lacking(count).tolist()) for name, own in cells.items() if name not in TEXTS}
+        lacking = {name: set(own.lacking(count).tolist()) for name, own in cells.items() if name not in _TEXTS}
         if texts:
             lacking["name"] = set(np.flatnonzero(sizes["name"] == 0).tolist())
         for row in sorted(set().union(*lacking.values())):
             yield row, f"nothing under {', '.join(name for name, rows in lacking.items() if row in rows)}"
         if max(map(np.max, sizes.values())) > 1:
             made = np.prod(list(sizes.values()), axis=0, dtype=np.float64)
-            for row in np.flatnonzero(made > np.maximum(MOST_ROWS, np.sum(list(sizes.values()), axis=0))).tolist():
-                yield row, f"lists that make {made[row]:,.0f} rows, more than {MOST_ROWS:,}"
+            for row in np.flatnonzero(made > np.maximum(_MOST_ROWS, np.sum(list(sizes.values()), axis=0))).tolist():
+                yield row, f"lists that make {made[row]:,.0f} rows, more than {_MOST_ROWS:,}"
         for values in cells.values():
             yield from ((row, "NUL byte") for row in values.flawed())
 
@@ -242,7 +242,7 @@ class FactLayout:
             self.skips.add(problem, line=rows.lines[first], text=rows.shown(first), bad=False, count=len(others))
         tags = tags.kept(pc.is_valid(ranks))
         for name in [name for name in SAYING if name in cells]:
-            entities, languages, texts = multiplied([cells[self.names[0]], tags, cells[name]], kept, count)
+            entities, languages, texts = _multiplied([cells[self.names[0]], tags, cells[name]], kept, count)
             if len(texts):
                 kind = "relation" if self.kind == "relations" else name
                 yield named_batch(kind, entities, language_ranks(self.languages, languages), texts, languages, line)
@@ -253,7 +253,7 @@ class FactLayout:
             if name not in cells or name in ("entity", "subject", "relation", "description", "language"):
                 continue
             texts = cells[name].texts
-            listed = texts.filter(pc.match_substring_regex(texts, LISTED))
+            listed = texts.filter(pc.match_substring_regex(texts, _LISTED))
             if len(listed):
                 self.lists_noted = True
                 self.skips.note(

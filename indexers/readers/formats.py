@@ -14,34 +14,34 @@ from kbtools.indexers.readers.sources import PAGE
 
 logger = logging.getLogger(__name__)
 
-COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
+_COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 DATABASES = (".sqlite", ".sqlite3", ".db", ".duckdb")
 SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 OPENING = 100
 """Lines that are looked at to find a format."""
 
-TERM = rb"(?:<[^>]*>|_:\S+)"
-PREDICATE = rb"(?:<[^>]*>|a)"
-SYNTAXES: dict[str, tuple[re.Pattern[bytes], tuple[str, ...]]] = {
+_TERM = rb"(?:<[^>]*>|_:\S+)"
+_PREDICATE = rb"(?:<[^>]*>|a)"
+_SYNTAXES: dict[str, tuple[re.Pattern[bytes], tuple[str, ...]]] = {
     "turtle": (
         re.compile(
-            rb"(?i:@?(?:prefix|base)) +[^\t]*<.*|%b\s+%b\s+(?:%b|\".*\"\S*)\s*[;,]\s*" % (TERM, PREDICATE, TERM)
+            rb"(?i:@?(?:prefix|base)) +[^\t]*<.*|%b\s+%b\s+(?:%b|\".*\"\S*)\s*[;,]\s*" % (_TERM, _PREDICATE, _TERM)
         ),
         ("turtle", "trig"),
     ),
-    "trig": (re.compile(rb"(?:(?i:graph)\s+)?%b\s*\{.*" % TERM), ("trig",)),
+    "trig": (re.compile(rb"(?:(?i:graph)\s+)?%b\s*\{.*" % _TERM), ("trig",)),
     "n-quads": (
-        re.compile(rb"%b\s+<[^>]*>\s+(?:%b|\".*\"\S*)\s+%b\s*\.\s*" % (TERM, TERM, TERM)),
+        re.compile(rb"%b\s+<[^>]*>\s+(?:%b|\".*\"\S*)\s+%b\s*\.\s*" % (_TERM, _TERM, _TERM)),
         ("n-quads", "trig"),
     ),
 }
 """Syntaxes of RDF that their first line tells, and the readers that take such a line."""
 
-DIVIDERS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas", "  ": "several spaces"}
+_DIVIDERS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas", "  ": "several spaces"}
 
-RDF_XML = re.compile(rb"<rdf:RDF|<!DOCTYPE rdf:RDF")
-JSON_LD = re.compile(rb'\s*[\[{].*?"@(?:context|graph|id)"\s*:', re.DOTALL)
-JSON_ARRAY = re.compile(rb"\s*\[\s*(?:\{.*)?")
+_RDF_XML = re.compile(rb"<rdf:RDF|<!DOCTYPE rdf:RDF")
+_JSON_LD = re.compile(rb'\s*[\[{].*?"@(?:context|graph|id)"\s*:', re.DOTALL)
+_JSON_ARRAY = re.compile(rb"\s*\[\s*(?:\{.*)?")
 
 
 def find_format(path: Path, kind: SourceKind, first: Block) -> str:
@@ -50,7 +50,7 @@ def find_format(path: Path, kind: SourceKind, first: Block) -> str:
     opening = list(islice(content, OPENING))
     suffix = suffix_of(path)
     sniffers, named = [], ""
-    for name, reader in readers():
+    for name, reader in _readers():
         if suffix in reader.suffixes:
             named = named or name
         if hasattr(reader, "sniff"):
@@ -69,7 +69,7 @@ def find_format(path: Path, kind: SourceKind, first: Block) -> str:
                 continue
             # A line of names or types has four columns, so that it would pass for a fact of three and a dot.
             if name == "release" and kind == "facts" and line.startswith(b"<fb:"):
-                problem = f"found {shown(line)}, which names or types an entity, expected facts"
+                problem = f"found {_shown(line)}, which names or types an entity, expected facts"
                 raise WrongFormat.at(path, f"{problem}; give the file to --names or --types", line=number)
             return name
     raise unknown_format(path, kind, *(opening[0] if opening else (1, b"")))
@@ -77,11 +77,11 @@ def find_format(path: Path, kind: SourceKind, first: Block) -> str:
 
 def suffix_of(path: Path) -> str:
     """Return the suffix of a file in lower case, without that of its compression."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSIONS]
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in _COMPRESSIONS]
     return suffixes[-1] if suffixes else ""
 
 
-def readers() -> Iterator[tuple[str, Any]]:
+def _readers() -> Iterator[tuple[str, Any]]:
     """Load the readers one by one, our own first, so that nobody's broken one stands in their way.
 
     The release comes before N-Triples, as which its lines could be read too.
@@ -101,10 +101,10 @@ def readers() -> Iterator[tuple[str, Any]]:
 
 def find_syntax(path: Path, first: Block, number: int, line: bytes, named: str) -> str:
     """Return the reader of a document of RDF by how it begins, empty if it is none; refuse one of another suffix."""
-    syntaxes = [(name, takers) for name, (pattern, takers) in SYNTAXES.items() if pattern.fullmatch(line)]
-    if RDF_XML.search(first.text[:PAGE]) and line.lstrip().startswith(b"<"):
+    syntaxes = [(name, takers) for name, (pattern, takers) in _SYNTAXES.items() if pattern.fullmatch(line)]
+    if _RDF_XML.search(first.text[:PAGE]) and line.lstrip().startswith(b"<"):
         syntaxes = [("rdf-xml", ("rdf-xml",))]
-    if JSON_LD.match(first.text[:PAGE]):
+    if _JSON_LD.match(first.text[:PAGE]):
         # An object a line may have such a field, and is no document.
         syntaxes = [("json-ld", ("json-ld", "jsonl") if line.startswith(b"{") else ("json-ld",))]
     if not syntaxes:
@@ -115,22 +115,22 @@ def find_syntax(path: Path, first: Block, number: int, line: bytes, named: str) 
     if not named:
         return name
     reader: Any = load_plugin(READERS, name)
-    problem = f"found {reader.called} ({shown(line)}), which its suffix does not say"
+    problem = f"found {reader.called} ({_shown(line)}), which its suffix does not say"
     raise WrongFormat.at(path, f"{problem}; give --format {name}, or name it {reader.suffixes[0]}", line=number)
 
 
 def refuse_array(path: Path, number: int, line: bytes) -> None:
     """Refuse a JSON array, which no reader of tables takes, with the way to convert it."""
-    if JSON_ARRAY.fullmatch(line):
+    if _JSON_ARRAY.fullmatch(line):
         cure = "write one object a line: jq -c '.[]' FILE > FILE.jsonl; Wikidata's dump goes to --wikidata"
         raise WrongFormat.at(
-            path, f"found a JSON array ({shown(line)}), which kbtools does not read; {cure}", line=number
+            path, f"found a JSON array ({_shown(line)}), which kbtools does not read; {cure}", line=number
         )
 
 
 def unknown_format(path: Path, kind: SourceKind, number: int, line: bytes) -> WrongFormat:
     """Return an error that says what was found and expected, and what the line may be."""
-    sample = shown(line) if line else "nothing but blank lines"
+    sample = _shown(line) if line else "nothing but blank lines"
     tables = "a table named .tsv, .csv, .jsonl, .parquet, .arrow or .feather"
     expected = {
         "facts": f"subject TAB relation TAB objects, N-Triples, or {tables}",
@@ -142,14 +142,14 @@ def unknown_format(path: Path, kind: SourceKind, number: int, line: bytes) -> Wr
     if kind != "any":
         if line.startswith(b"{"):
             advice += "; name JSON Lines .jsonl, or give --format jsonl"
-        elif separator := next((mark for mark in DIVIDERS if line.count(mark.encode()) > 1), None):
-            advice += f"; if it is a table with a header whose columns are divided by {DIVIDERS[separator]}, "
+        elif separator := next((mark for mark in _DIVIDERS if line.count(mark.encode()) > 1), None):
+            advice += f"; if it is a table with a header whose columns are divided by {_DIVIDERS[separator]}, "
             advice += "write tabs between them" if separator == "  " else "give --format csv"
         else:
             advice += "; a list of names is read when it is named .csv and its first line is name"
     return WrongFormat.at(path, f"found {sample}, expected {expected}; {advice}", line=number)
 
 
-def shown(line: bytes) -> str:
+def _shown(line: bytes) -> str:
     """Return a line as an error shows it."""
     return shorten(line.decode(errors="replace"))

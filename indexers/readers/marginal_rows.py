@@ -19,23 +19,23 @@ from kbtools.indexers.readers.table_rows import (
     is_list,
 )
 
-TOTAL_CELL = re.compile(rf"({TOTAL_WORDS})\s*(\d{{4}}|\(.*\))?\s*[:.]?", re.IGNORECASE)
+_TOTAL_CELL = re.compile(rf"({TOTAL_WORDS})\s*(\d{{4}}|\(.*\))?\s*[:.]?", re.IGNORECASE)
 """A cell that labels a row of totals: `Total`, `Total 2024`, `Sum:`."""
 
-PARTIAL = re.compile(r"(sub|grand|zwischen)", re.IGNORECASE)
+_PARTIAL = re.compile(r"(sub|grand|zwischen)", re.IGNORECASE)
 """The beginning of labels that no entity has, so that full rows may follow."""
 
-FIGURE = re.compile(r"[^\W\d_]{0,3}\W*\d[\W\d_]*[^\W\d_]*|\W*")
+_FIGURE = re.compile(r"[^\W\d_]{0,3}\W*\d[\W\d_]*[^\W\d_]*|\W*")
 """Another cell of a row of totals: a number with its currency or unit, or a dash."""
 
-NOTE_WORDS = (
+_NOTE_WORDS = (
     r"(sources?|notes?|remarks?|legend|footnotes?|quellen?|hinweise?|anmerkung(en)?|font[ei]|fuentes?|notas?|"
     r"remarques?)\s*:"
 )
-NOTE_SIGNS = rf"[*†‡¹²³]|[(\[]?\d{{1,2}}[)\]]\s|{NOTE_WORDS}"
+_NOTE_SIGNS = rf"[*†‡¹²³]|[(\[]?\d{{1,2}}[)\]]\s|{_NOTE_WORDS}"
 """The beginnings of notes; behind a word, commas may have divided the note into cells."""
 
-LABELS = 3
+_LABELS = 3
 """Columns that are searched for the labels of totals and notes: titles and numbers stand before them at most."""
 
 
@@ -48,23 +48,23 @@ def marginal_rows(rows: TableRows, header: Sequence[str]) -> dict[int, str]:
     columns = rows.columns.columns
     if len(columns) < 2:
         return {}
-    filled = np.sum([is_filled(column) for column in columns], axis=0)
+    filled = np.sum([_is_filled(column) for column in columns], axis=0)
     kinds = dict.fromkeys(np.flatnonzero(filled == 0).tolist(), BLANK)
-    suspects = np.union1d(np.flatnonzero(filled == 1), labelled_rows(columns[:LABELS], header)).tolist()
-    texts = {row: list(cells) for row, cells in zip(suspects, cells_of(columns, suspects), strict=True)}
+    suspects = np.union1d(np.flatnonzero(filled == 1), _labelled_rows(columns[:_LABELS], header)).tolist()
+    texts = {row: list(cells) for row, cells in zip(suspects, _cells_of(columns, suspects), strict=True)}
     heads = [head.strip() for head in header]
     for row, cells in texts.items():
         first = next(filter(None, cells), "")
         if cells == heads:
             kinds[row] = REPEATED_HEADER
-        elif re.match(NOTE_SIGNS if filled[row] == 1 else NOTE_WORDS, first, re.IGNORECASE) and (
+        elif re.match(_NOTE_SIGNS if filled[row] == 1 else _NOTE_WORDS, first, re.IGNORECASE) and (
             filled[row] <= len(columns) // 2
         ):
             kinds[row] = NOTE
     for row in reversed(suspects):
         first, *others = filter(None, texts[row]) if filled[row] else [""]
         last = row + 1 == len(rows.lines) or row + 1 in kinds or rows.is_beside_blank(row, 1)
-        if TOTAL_CELL.fullmatch(first) and all(map(FIGURE.fullmatch, others)) and (last or PARTIAL.match(first)):
+        if _TOTAL_CELL.fullmatch(first) and all(map(_FIGURE.fullmatch, others)) and (last or _PARTIAL.match(first)):
             kinds[row] = TOTAL
     if len(columns) > 2:
         for row in np.flatnonzero(filled == 1).tolist():
@@ -74,7 +74,7 @@ def marginal_rows(rows: TableRows, header: Sequence[str]) -> dict[int, str]:
     return kinds
 
 
-def is_filled(column: pa.Array) -> Places:
+def _is_filled(column: pa.Array) -> Places:
     """Return which cells of a column hold more than white space, 1 or 0 each."""
     if is_list(column.type):
         filled = pc.greater(pc.list_value_length(column), 0)
@@ -85,19 +85,19 @@ def is_filled(column: pa.Array) -> Places:
     return pc.cast(pc.fill_null(filled, False), pa.int64()).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
-def labelled_rows(columns: Iterable[pa.Array], header: Sequence[str]) -> Places:
+def _labelled_rows(columns: Iterable[pa.Array], header: Sequence[str]) -> Places:
     """Return the rows with a cell that begins like the label of totals or of a note, or repeats its head."""
     found: list[Places] = [np.empty(0, dtype=np.int64)]
     for place, column in enumerate(columns):
         if pa.types.is_string(column.type):
-            label = rf"^\s*({TOTAL_WORDS}|{NOTE_SIGNS})"
+            label = rf"^\s*({TOTAL_WORDS}|{_NOTE_SIGNS})"
             labelled = pc.match_substring_regex(column, label, ignore_case=True)
             repeated = pc.equal(column, header[place] if place < len(header) and header[place] else None)
             found.append(pc.indices_nonzero(pc.or_kleene(labelled, repeated)).to_numpy().astype(np.int64))
     return np.unique(np.concatenate(found))
 
 
-def cells_of(columns: Sequence[pa.Array], rows: Sequence[int]) -> Iterator[tuple[str, ...]]:
+def _cells_of(columns: Sequence[pa.Array], rows: Sequence[int]) -> Iterator[tuple[str, ...]]:
     """Yield the cells of some rows as text; a list shows that it has values, and not which."""
     taken = [column.take(pa.array(rows, pa.int64())) for column in columns]
     texts = [["[]" if cell else "" for cell in column.to_pylist()] if is_list(column.type)

@@ -26,21 +26,21 @@ from kbtools.kb.ids import canonical_id
 
 # Oxigraph counts lines from the start of what it parses, which is our line: its words of the place are left out.
 PLACE = re.compile(r"^Parser error (?:at|between) .*?: | \(.*, line \d+\)$", re.DOTALL)
-SKOSXL = "http://www.w3.org/2008/05/skos-xl#"
-EXTENDED_NAMES = {f"{SKOSXL}prefLabel": False, f"{SKOSXL}altLabel": True, f"{SKOSXL}hiddenLabel": True}
+_SKOSXL = "http://www.w3.org/2008/05/skos-xl#"
+_EXTENDED_NAMES = {f"{_SKOSXL}prefLabel": False, f"{_SKOSXL}altLabel": True, f"{_SKOSXL}hiddenLabel": True}
 """Predicates of names that are nodes of their own, and whether each is of aliases."""
 
-LITERAL_FORM = f"{SKOSXL}literalForm"
+_LITERAL_FORM = f"{_SKOSXL}literalForm"
 """The predicate of the words of such a name."""
 
-FIRST, REST = "http://www.w3.org/1999/02/22-rdf-syntax-ns#first", "http://www.w3.org/1999/02/22-rdf-syntax-ns#rest"
-MOST_LISTS = 1_000_000
+_FIRST, _REST = "http://www.w3.org/1999/02/22-rdf-syntax-ns#first", "http://www.w3.org/1999/02/22-rdf-syntax-ns#rest"
+_MOST_LISTS = 1_000_000
 """Facts with a blank node that are remembered, since it may begin a list: some 300 MB."""
 
-KEY_NAMESPACE = "http://rdf.freebase.com/key/"
-KEY_ESCAPE = re.compile(r"\$([0-9A-F]{4})")
+_KEY_NAMESPACE = "http://rdf.freebase.com/key/"
+_KEY_ESCAPE = re.compile(r"\$([0-9A-F]{4})")
 
-FREEBASE_TYPE = "type.object.type"
+_FREEBASE_TYPE = "type.object.type"
 """The one predicate of types that is no relation too: every topic of Freebase has dozens, and its release none."""
 
 
@@ -56,7 +56,7 @@ class NTriplesReader:
     )
 
     def __init__(self, source: Source, options: ReadOptions, skips: Skips) -> None:
-        self.oxigraph = parser()
+        self.oxigraph = _parser()
         self.skips = skips
         self.language = options.language
         self.closure = options.closure
@@ -131,38 +131,38 @@ class NTriplesReader:
             kind = f"literal in another language than {self.language!r}"
             self.skips.add(kind, line=number, text=f"{entity} {relation} {value}", bad=False)
         elif literal and relation in self.names | self.aliases:
-            text = decode_key(target.value) if relation.startswith(KEY_NAMESPACE) else target.value
+            text = _decode_key(target.value) if relation.startswith(_KEY_NAMESPACE) else target.value
             rank = ALIAS if relation in self.aliases else rank
             keep_name(entity, rank, text, target.language, number, rows, self.skips)
         elif literal and relation in self.descriptions:
             keep_description(entity, rank, target.value, target.language, number, rows, self.skips)
         elif relation in self.same and not literal:
             rows.redirects.append((entity, value))
-        elif relation == LITERAL_FORM if literal else relation in EXTENDED_NAMES:
+        elif relation == _LITERAL_FORM if literal else relation in _EXTENDED_NAMES:
             self.keep_extended(entity, relation, triple.object, rank, number, rows)
         else:
-            if relation in (FIRST, REST):
+            if relation in (_FIRST, _REST):
                 self.lists.setdefault(entity, {})[relation] = value
-            elif value.startswith("_:") and not literal and len(self.heads) < MOST_LISTS:
+            elif value.startswith("_:") and not literal and len(self.heads) < _MOST_LISTS:
                 self.heads.append((entity, relation, value))
             if relation in self.types and not literal:
                 rows.types.append((entity, value))
             if self.closure and relation in self.subclass and not literal:
                 rows.subclasses.append((entity, value))
             # A type is a fact too, `what is an instance of novel`, but for Freebase's.
-            if literal or relation not in self.types or relation != FREEBASE_TYPE:
+            if literal or relation not in self.types or relation != _FREEBASE_TYPE:
                 rows.facts.append((entity, relation, value))
         rows.mark(number)
 
     def keep_extended(self, entity: str, relation: str, term: Any, rank: int, number: int, rows: Rows) -> None:
         """Keep a part of a name that is a node, as in SKOS-XL: its owner, or its words."""
-        node = entity if relation == LITERAL_FORM else self.spell(term)
+        node = entity if relation == _LITERAL_FORM else self.spell(term)
         owners, forms = self.extended.setdefault(node, ([], []))
-        if relation == LITERAL_FORM:
+        if relation == _LITERAL_FORM:
             forms.append((rank, term.value, term.language))
             pairs = [(owner, forms[-1]) for owner in owners]
         else:
-            owners.append((entity, EXTENDED_NAMES[relation]))
+            owners.append((entity, _EXTENDED_NAMES[relation]))
             pairs = [(owners[-1], form) for form in forms]
         for (owner, alias), (place, text, language) in pairs:
             keep_name(owner, ALIAS if alias else place, text, language, number, rows, self.skips)
@@ -174,9 +174,9 @@ class NTriplesReader:
             passed = set()
             while node in self.lists and node not in passed:
                 passed.add(node)
-                if member := self.lists[node].get(FIRST):
+                if member := self.lists[node].get(_FIRST):
                     rows.facts.append((entity, relation, member))
-                node = self.lists[node].get(REST, "")
+                node = self.lists[node].get(_REST, "")
         rows.mark(max(self.skips.lines, 1))
         yield from rows.batches()
 
@@ -212,12 +212,12 @@ class NTriplesReader:
         return triples if len(triples) == text.count(b"\n") else None
 
 
-def decode_key(key: str) -> str:
+def _decode_key(key: str) -> str:
     """Read a key of Freebase as a name: `Barry_O$0027Branagh` is Barry O'Branagh."""
-    return KEY_ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), key).replace("_", " ")
+    return _KEY_ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), key).replace("_", " ")
 
 
-def parser() -> Any:
+def _parser() -> Any:
     """Import the parser, which is optional."""
     try:
         import pyoxigraph

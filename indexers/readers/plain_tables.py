@@ -44,7 +44,7 @@ def read_plain_table(path: Path, options: ReadOptions) -> PlainTable:
     layout = EntityLayout(source, options, reading.skips)
     batches, lines = [], list[int]()
     for rows in reading.rows(layout):
-        columns = [cells_as_text(column) for column in rows.columns.columns]
+        columns = [_cells_as_text(column) for column in rows.columns.columns]
         batches.append(pa.Table.from_arrays(columns, names=layout.header or rows.columns.schema.names))
         lines += rows.lines
     reading.skips.check()
@@ -60,7 +60,7 @@ def read_plain_table(path: Path, options: ReadOptions) -> PlainTable:
     return PlainTable(pa.table(filled, names=table.column_names), [*reading.skips.notes, *left_out])
 
 
-def cells_as_text(column: pa.Array) -> pa.Array:
+def _cells_as_text(column: pa.Array) -> pa.Array:
     """Return the cells of a column as text; several values of a cell have a semicolon between them."""
     if is_list(column.type):
         return pc.binary_join(column.cast(pa.list_(pa.string())), BETWEEN)

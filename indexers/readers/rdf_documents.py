@@ -13,22 +13,22 @@ from kbtools.indexers.readers.ntriples import PLACE, NTriplesReader
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.sources import file_digest
 
-TRIPLES = 50_000
+_TRIPLES = 50_000
 """Triples in a batch of rows: some 10 MB."""
 
-ENCODED = re.compile(rb"""(<\?xml\b[^>]*?)\s+encoding=["']([A-Za-z0-9._-]+)["']""")
+_ENCODED = re.compile(rb"""(<\?xml\b[^>]*?)\s+encoding=["']([A-Za-z0-9._-]+)["']""")
 """The head of XML as far as it names the encoding."""
 
-PIECE = 4096
+_PIECE = 4096
 """Bytes of XML that are looked at together."""
 
-DEEPEST = 1_000
+_DEEPEST = 1_000
 """Depth of nested elements; the parser's time grows with its cube: 0.1 s for 4,000."""
 
-REMOTE = "No LoadDocumentCallback"
+_REMOTE = "No LoadDocumentCallback"
 """How the parser says that a context of JSON-LD lies on the web."""
 
-BRACED = re.compile(r"(?:\{|GRAPH) is not a valid (?:predicate|subject)")
+_BRACED = re.compile(r"(?:\{|GRAPH) is not a valid (?:predicate|subject)")
 """How the parser of Turtle says that it came to a graph of TriG."""
 
 
@@ -43,7 +43,7 @@ class NQuadsReader(NTriplesReader):
     )
 
 
-class DocumentReader(NTriplesReader):
+class _DocumentReader(NTriplesReader):
     """Read a document as a whole, streamed: after its first error nothing of it can be told."""
 
     whole: ClassVar[bool] = True
@@ -60,7 +60,7 @@ class DocumentReader(NTriplesReader):
         try:
             for number, triple in enumerate(self.parse_document(stream)):
                 self.keep(max(self.skips.lines, 1), triple, rows)
-                if number % TRIPLES == TRIPLES - 1:
+                if number % _TRIPLES == _TRIPLES - 1:
                     yield from rows.batches()
                     rows = Rows()
         except SyntaxError as error:
@@ -71,10 +71,10 @@ class DocumentReader(NTriplesReader):
         yield from rows.batches()
         yield from self.list_facts()
 
-    def open_stream(self, blocks: Iterator[Block]) -> "BlockStream":
-        return BlockStream(blocks, self.skips)
+    def open_stream(self, blocks: Iterator[Block]) -> "_BlockStream":
+        return _BlockStream(blocks, self.skips)
 
-    def parse_document(self, stream: "BlockStream") -> Iterator[Any]:
+    def parse_document(self, stream: "_BlockStream") -> Iterator[Any]:
         syntax = getattr(self.oxigraph.RdfFormat, self.syntax)
         return self.oxigraph.parse(stream, format=syntax, base_iri="file:///", lenient=True)  # type: ignore[no-any-return]
 
@@ -88,16 +88,16 @@ class DocumentReader(NTriplesReader):
         """Return an error that says where a document cannot be read on, and why."""
         line = error.lineno or max(self.skips.lines, 1)
         advice = "mend it, or give the syntax that it is in with --format"
-        if REMOTE in str(error):
+        if _REMOTE in str(error):
             advice = "contexts on the web are not loaded; write the context into the file"
-        elif self.syntax == "TURTLE" and BRACED.search(str(error)):
+        elif self.syntax == "TURTLE" and _BRACED.search(str(error)):
             advice = "if it is TriG, which has graphs in braces, give --format trig"
         reason = PLACE.sub("", str(error))
         reason = reason if len(reason) <= SHOWN else f"{reason[:SHOWN]}…"
         return WrongFormat.at(self.path, f"no {self.called} from here on ({reason}); {advice}", line=line)
 
 
-class TurtleReader(DocumentReader):
+class TurtleReader(_DocumentReader):
     """Read Turtle."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".ttl", ".turtle")
@@ -106,7 +106,7 @@ class TurtleReader(DocumentReader):
     sample: ClassVar[bytes] = b'@prefix a: <http://a/> .\na:s a:p a:o, [ a:q "1" ] ;\n  a:r "x"@en .\n'
 
 
-class TriGReader(DocumentReader):
+class TriGReader(_DocumentReader):
     """Read TriG; the graph that a statement belongs to is not kept."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".trig",)
@@ -115,7 +115,7 @@ class TriGReader(DocumentReader):
     sample: ClassVar[bytes] = b"@prefix a: <http://a/> .\na:g { a:s a:p a:o . }\n"
 
 
-class RDFXMLReader(DocumentReader):
+class RDFXMLReader(_DocumentReader):
     """Read RDF/XML, in which most ontologies come."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".rdf", ".owl", ".rdfs")
@@ -126,11 +126,11 @@ class RDFXMLReader(DocumentReader):
         b'<rdf:Description rdf:about="http://a/s"><a:p rdf:resource="http://a/o"/></rdf:Description>\n</rdf:RDF>\n'
     )
 
-    def open_stream(self, blocks: Iterator[Block]) -> "BlockStream":
-        return XMLStream(blocks, self.skips)
+    def open_stream(self, blocks: Iterator[Block]) -> "_BlockStream":
+        return _XMLStream(blocks, self.skips)
 
 
-class JSONLDReader(DocumentReader):
+class JSONLDReader(_DocumentReader):
     """Read JSON-LD whose context is in the file."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".jsonld",)
@@ -139,7 +139,7 @@ class JSONLDReader(DocumentReader):
     sample: ClassVar[bytes] = b'{"@context": {"p": "http://a/p"}, "@id": "http://a/s",\n "p": {"@id": "http://a/o"}}\n'
 
 
-class BlockStream:
+class _BlockStream:
     """Blocks as a stream that a parser reads; the lines that have come so far are counted."""
 
     def __init__(self, blocks: Iterator[Block], skips: Skips) -> None:
@@ -163,10 +163,10 @@ class BlockStream:
         return piece
 
 
-def recoded(blocks: Iterator[Block]) -> Iterator[Block]:
+def _recoded(blocks: Iterator[Block]) -> Iterator[Block]:
     """Yield blocks of XML in UTF-8, which the parser takes alone, from the encoding that the head names."""
     first = next(blocks)
-    head = ENCODED.match(first.text)
+    head = _ENCODED.match(first.text)
     try:
         encoding = codecs.lookup(head[2].decode()).name if head else "utf-8"
     except LookupError:
@@ -179,23 +179,23 @@ def recoded(blocks: Iterator[Block]) -> Iterator[Block]:
         yield Block(block.text.decode(encoding, errors="replace").encode(), block.first_line)
 
 
-class XMLStream(BlockStream):
+class _XMLStream(_BlockStream):
     """Blocks of XML, which end at declared entities, as they may expand without bound, and at elements too deep."""
 
     def __init__(self, blocks: Iterator[Block], skips: Skips) -> None:
-        super().__init__(recoded(blocks), skips)
+        super().__init__(_recoded(blocks), skips)
         self.depth = 0
         self.before = b""
 
     def read(self, size: int = -1) -> bytes:
         """Return some bytes, none at the end or where the rest is refused."""
         # A small piece cannot go much deeper than the depth at its end.
-        piece = b"" if self.refused else super().read(PIECE if size < 0 else min(size, PIECE))
+        piece = b"" if self.refused else super().read(_PIECE if size < 0 else min(size, _PIECE))
         opened = piece.count(b"<") - 2 * piece.count(b"</") - piece.count(b"/>")
         self.depth += opened - piece.count(b"<!") - piece.count(b"<?")
         if b"<!ENTITY" in self.before + piece:
             self.refused = "found declared entities, which may fill the memory; expand them: xmllint --noent FILE"
-        elif self.depth > DEEPEST:
-            self.refused = f"found elements nested deeper than {DEEPEST:,}, expected RDF/XML; check the file"
+        elif self.depth > _DEEPEST:
+            self.refused = f"found elements nested deeper than {_DEEPEST:,}, expected RDF/XML; check the file"
         self.before = piece[-len(b"<!ENTITY") :]
         return b"" if self.refused else piece

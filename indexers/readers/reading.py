@@ -21,9 +21,9 @@ from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.sources import BLOCK, encoding_of, read_blocks
 from kbtools.kb.ids import FREEBASE_NAMESPACE
 
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-RDFS = "http://www.w3.org/2000/01/rdf-schema#"
-SKOS = "http://www.w3.org/2004/02/skos/core#"
+_RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+_SKOS = "http://www.w3.org/2004/02/skos/core#"
 
 WIDE = "wide"
 """Tables of an entity a row, which are read by columns rather than by blocks of lines."""
@@ -34,7 +34,7 @@ TEXT_TABLES = (WIDE, "csv", "tsv", ".csv", ".tsv", ".tab")
 WIKIDATA = "wikidata"
 """The reader of dumps, which name what was merged, and into what."""
 
-ALWAYS = ("redirects", "labels", "subclasses", "descriptions")
+_ALWAYS = ("redirects", "labels", "subclasses", "descriptions")
 """Kinds that are read from every source: they add no row by themselves."""
 
 
@@ -68,30 +68,30 @@ class Predicates:
 
     name: frozenset[str] = frozenset(
         {
-            f"{RDFS}label",
+            f"{_RDFS}label",
             f"{FREEBASE_NAMESPACE}type.object.name",
-            f"{SKOS}prefLabel",
+            f"{_SKOS}prefLabel",
             "http://schema.org/name",
             "https://schema.org/name",
         }
     )
-    alias: frozenset[str] = frozenset({f"{FREEBASE_NAMESPACE}common.topic.alias", f"{SKOS}altLabel"})
+    alias: frozenset[str] = frozenset({f"{FREEBASE_NAMESPACE}common.topic.alias", f"{_SKOS}altLabel"})
     description: frozenset[str] = frozenset(
         {
             "http://schema.org/description",
             "https://schema.org/description",
             "http://purl.org/dc/terms/description",
-            f"{RDFS}comment",
-            f"{SKOS}definition",
+            f"{_RDFS}comment",
+            f"{_SKOS}definition",
         }
     )
     type: frozenset[str] = frozenset(
-        {f"{RDF}type", f"{FREEBASE_NAMESPACE}type.object.type", "http://www.wikidata.org/prop/direct/P31"}
+        {f"{_RDF}type", f"{FREEBASE_NAMESPACE}type.object.type", "http://www.wikidata.org/prop/direct/P31"}
     )
     same: frozenset[str] = frozenset(
         {"http://www.w3.org/2002/07/owl#sameAs", f"{FREEBASE_NAMESPACE}dataworld.gardening_hint.replaced_by"}
     )
-    subclass: frozenset[str] = frozenset({f"{RDFS}subClassOf", "http://www.wikidata.org/prop/direct/P279"})
+    subclass: frozenset[str] = frozenset({f"{_RDFS}subClassOf", "http://www.wikidata.org/prop/direct/P279"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class ReadOptions:
         return self.list_separator is not None and not self.list_separator.strip()
 
 
-class Reader(Protocol):
+class _Reader(Protocol):
     """A format of files, an entry point in the group `kbtools.readers`.
 
     `suffixes` are the file names it takes, without those of packing. A class may also have
@@ -187,7 +187,7 @@ class Reader(Protocol):
         ...
 
 
-class Meter:
+class _Meter:
     """The hash and the size of what is read of a file."""
 
     def __init__(self) -> None:
@@ -215,7 +215,7 @@ class Reading:
     progress: Callable[[int], None] = lambda size: None
     redirects: pa.Table | None = None
     skips: Skips = field(init=False)
-    meter: Meter = field(default_factory=Meter)
+    meter: _Meter = field(default_factory=_Meter)
 
     def __post_init__(self) -> None:
         self.skips = Skips(self.source.name, self.options.max_bad)
@@ -227,8 +227,8 @@ class Reading:
         first = next(blocks)
         name = self.source.format or self.options.format or find_format(self.source.path, self.source.kind, first)
         make = load_class(READERS, name)
-        reader: Reader = construct(name, lambda: make(self.source, self.options, self.skips))
-        yield from self.wanted(ask_reader(reader, chain([first], blocks)))
+        reader: _Reader = construct(name, lambda: make(self.source, self.options, self.skips))
+        yield from self.wanted(_ask_reader(reader, chain([first], blocks)))
 
     def wanted(self, batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
         """Yield the rows of the wanted kind, and count the others; check at the end how many lines are bad."""
@@ -236,13 +236,13 @@ class Reading:
         for batch in batches:
             if batch.kind == "redirects" and self.source.directed:
                 redirects.append(batch)
-            elif self.source.kind in ("any", batch.kind) or batch.kind in ALWAYS:
+            elif self.source.kind in ("any", batch.kind) or batch.kind in _ALWAYS:
                 yield batch
             else:
                 kind = f"{batch.kind} in a file of {self.source.kind}"
                 example = str(batch.table.slice(0, 1).to_pylist()[0])
                 self.skips.add(kind, line=batch.line, text=example, bad=False, count=batch.table.num_rows)
-        yield from without_loops(redirects, self.source.path, self.skips, earlier=self.redirects)
+        yield from _without_loops(redirects, self.source.path, self.skips, earlier=self.redirects)
         # Only at the end: the share of bad lines is one of the whole file.
         self.skips.check()
 
@@ -262,7 +262,7 @@ class Reading:
         return self.meter.hexdigest()
 
 
-def ask_reader(reader: Reader, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
+def _ask_reader(reader: _Reader, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
     """Yield what a reader reads; raise BrokenPlugin where it fails, or gives other than tables of a kind of rows."""
     end = object()
     batches = ask_plugin("reader", reader, lambda: iter(reader.read(blocks)))
@@ -277,7 +277,7 @@ def ask_reader(reader: Reader, blocks: Iterable[Block]) -> Iterator[RecordBatch]
         yield batch
 
 
-def without_loops(
+def _without_loops(
     batches: Sequence[RecordBatch], path: Path, skips: Skips, *, earlier: pa.Table | None = None
 ) -> list[RecordBatch]:
     """Return the redirects of a source without the last one of each loop, which closes it.
@@ -288,19 +288,19 @@ def without_loops(
         return []
     table = pa.concat_tables([batch.table for batch in batches]).combine_chunks()
     before = [] if earlier is None else [earlier]
-    closing = closing_rows(pa.concat_tables([*before, table]).combine_chunks()) - sum(map(len, before))
+    closing = _closing_rows(pa.concat_tables([*before, table]).combine_chunks()) - sum(map(len, before))
     ends = np.cumsum([batch.table.num_rows for batch in batches])
     for row in closing.tolist():
         old, new = (str(table.column(name)[row]) for name in ("old", "new"))
         batch = batches[int(np.searchsorted(ends, row, side="right"))]
-        line = batch.line if batch.table.num_rows == 1 else line_of(path, old, new, first=batch.line)
+        line = batch.line if batch.table.num_rows == 1 else _line_of(path, old, new, first=batch.line)
         skips.add("redirect loop", line=line, text=f"{old} -> {new}")
     kept = np.ones(table.num_rows, dtype=bool)
     kept[closing] = False
     return [RecordBatch("redirects", table.filter(pa.array(kept)), batches[0].line)] if kept.any() else []
 
 
-def closing_rows(table: pa.Table) -> NDArray[np.int64]:
+def _closing_rows(table: pa.Table) -> NDArray[np.int64]:
     """List the last row of each loop; of an id that is redirected twice the first row counts."""
     ids = pa.chunked_array([*table.column("old").chunks, *table.column("new").chunks]).combine_chunks()
     codes = ids.dictionary_encode().indices.to_numpy()
@@ -327,7 +327,7 @@ def closing_rows(table: pa.Table) -> NDArray[np.int64]:
     return np.array(sorted(closing), dtype=np.int64)
 
 
-def line_of(path: Path, old: str, new: str, *, first: int) -> int:
+def _line_of(path: Path, old: str, new: str, *, first: int) -> int:
     """Find the line, from the first one on, that has an id and behind it that which it leads to; else the first."""
     one, other = (rb"(?<!\w)" + re.escape(entity_id.encode()) + rb"(?!\w)" for entity_id in (old, new))
     pair = re.compile(one + b".*" + other)

@@ -37,11 +37,11 @@ from kbtools.kb.ids import canonical_id, canonical_property, is_freebase, split_
 from kbtools.kb.table_heads import is_header
 from kbtools.text.normaliser import normal_form
 
-PREFIX = "www.freebase.com/"
-LONGEST = (1 << 31) - 1
+_PREFIX = "www.freebase.com/"
+_LONGEST = (1 << 31) - 1
 """Bytes of the longest text that Arrow's offsets allow; without an end `binary_slice` of Arrow 26 fails by chance."""
 
-DOTS = bytes.maketrans(b"/", b".")
+_DOTS = bytes.maketrans(b"/", b".")
 """Freebase's ids in links, `m/0abc`, are `m.0abc` everywhere else."""
 
 NAME_PREDICATES = {"type.object.name": 0, "common.topic.alias": ALIAS}
@@ -87,7 +87,7 @@ class ReleaseReader:
                 yield from read_lines(block, read_line, self.skips).batches()
 
 
-def parse_columns(text: bytes, *, columns: int) -> pa.Table | None:
+def _parse_columns(text: bytes, *, columns: int) -> pa.Table | None:
     """Read a block of tab-separated lines as string columns; return None if it is not clean."""
     if b"\0" in text or b"\r" in text or text.startswith(BOM):
         return None
@@ -108,7 +108,7 @@ def fact_reader(separator: str | None = None) -> LineReader:
         if number == 1 and is_header(fields):
             skips.add("a header", line=number, text=line, bad=False)
             return
-        subject, spellings = canonical_id(fields[0]), divide(fields[2], separator)
+        subject, spellings = canonical_id(fields[0]), _divide(fields[2], separator)
         relation = canonical_property(fields[1], beside=subject)
         objects = [canonical_id(spelling) for spelling in spellings]
         if not subject or not relation or not objects or "" in objects:
@@ -126,7 +126,7 @@ def fact_reader(separator: str | None = None) -> LineReader:
     return read_fact
 
 
-def divide(objects: str, separator: str | None) -> list[str]:
+def _divide(objects: str, separator: str | None) -> list[str]:
     """Take the objects of a line apart."""
     parts = [part.strip(" ") for part in objects.split(separator or " ")]
     parts = [part for part in parts if part]
@@ -135,7 +135,7 @@ def divide(objects: str, separator: str | None) -> list[str]:
 
 def facts_in_columns(block: Block) -> RecordBatch | None:
     """Read a clean block of facts at once; return None if a line of it needs a closer look."""
-    table = parse_columns(block.text, columns=3)
+    table = _parse_columns(block.text, columns=3)
     if table is None:
         return None
     subjects, relations, objects = (column.combine_chunks() for column in table.columns)
@@ -145,21 +145,21 @@ def facts_in_columns(block: Block) -> RecordBatch | None:
     # A space that divides no objects stands somewhere inside or around an id.
     if count_byte(block.text, " ") != len(objects) - len(lists):
         return None
-    subjects, relations, objects = (dotted(column) for column in (subjects, relations, objects))
+    subjects, relations, objects = (_dotted(column) for column in (subjects, relations, objects))
     if subjects is None or relations is None or objects is None:
         return None
     columns = [subjects.take(parents), relations.take(parents), objects]
     return batch_of("facts", columns, block.first_line)
 
 
-def dotted(column: pa.StringArray) -> pa.StringArray | None:
+def _dotted(column: pa.StringArray) -> pa.StringArray | None:
     """Do what `canonical_id` does to the links of a column; return None if one is no link of Freebase, or empty."""
-    if not pc.all(pc.starts_with(column, PREFIX)).as_py() or pc.min(pc.binary_length(column)).as_py() == len(PREFIX):
+    if not pc.all(pc.starts_with(column, _PREFIX)).as_py() or pc.min(pc.binary_length(column)).as_py() == len(_PREFIX):
         return None
     # In bytes, since Arrow looks for the starts of letters otherwise: the prefix is ASCII.
-    ids = pc.binary_slice(column.view(pa.binary()), len(PREFIX), LONGEST)
+    ids = pc.binary_slice(column.view(pa.binary()), len(_PREFIX), _LONGEST)
     _, offsets, letters = ids.buffers()
-    return pa.StringArray.from_buffers(len(ids), offsets, pa.py_buffer(letters.to_pybytes().translate(DOTS)))
+    return pa.StringArray.from_buffers(len(ids), offsets, pa.py_buffer(letters.to_pybytes().translate(_DOTS)))
 
 
 def statement_reader(language: str) -> LineReader:
@@ -192,21 +192,21 @@ def statement_reader(language: str) -> LineReader:
     return read_statement
 
 
-def angled(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+def _angled(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Take the ids out of `<fb:...>`; return None if one of them is spelt otherwise, or empty."""
     if not pc.all(pc.and_(pc.starts_with(column, "<fb:"), pc.ends_with(column, ">"))).as_py():
         return None
     if pc.min(pc.binary_length(column)).as_py() <= len("<fb:>"):
         return None
-    return sliced(column, len("<fb:"), -len(">"))
+    return _sliced(column, len("<fb:"), -len(">"))
 
 
-def sliced(column: pa.ChunkedArray, start: int, stop: int) -> pa.ChunkedArray:
+def _sliced(column: pa.ChunkedArray, start: int, stop: int) -> pa.ChunkedArray:
     """Cut letters of ASCII off both ends: in bytes, since Arrow looks for the starts of letters otherwise."""
     return pc.binary_slice(column.cast(pa.binary()), start, stop).cast(pa.string())
 
 
-def unescaped(column: pa.StringArray) -> pa.StringArray | None:
+def _unescaped(column: pa.StringArray) -> pa.StringArray | None:
     """Undo the escapes of a column; return None if one of them brings what cannot be stored."""
     mask = pc.match_substring(column, "\\")
     plain = [unescape(literal) for literal in column.filter(mask).to_pylist()]
@@ -217,16 +217,16 @@ def unescaped(column: pa.StringArray) -> pa.StringArray | None:
 
 def statements_in_columns(block: Block, language: str) -> RecordBatch | None:
     """Read a clean block of names or types at once; return None if a line of it needs a closer look."""
-    table = parse_columns(block.text, columns=4)
+    table = _parse_columns(block.text, columns=4)
     if table is None or not pc.all(pc.equal(table.column(3), ".")).as_py():
         return None
     entity, predicate, value = (table.column(column) for column in range(3))
-    entities, predicates = angled(entity), angled(predicate)
+    entities, predicates = _angled(entity), _angled(predicate)
     if entities is None or predicates is None:
         return None
     kinds = set(pc.unique(predicates).to_pylist())
     if kinds == {TYPE_PREDICATE}:
-        types = angled(value)
+        types = _angled(value)
         return None if types is None else batch_of("types", [entities, types], block.first_line)
     # Names in the first language alone are clean; the line reader sorts out the others by their rank.
     first = Languages.read(language).tags[0]
@@ -236,13 +236,13 @@ def statements_in_columns(block: Block, language: str) -> RecordBatch | None:
     if not pc.all(pc.and_(pc.starts_with(value, '"'), pc.ends_with(value, tag))).as_py():
         return None
     ranks = pc.if_else(pc.equal(predicates, "common.topic.alias"), ALIAS, 0).cast(pa.uint8())
-    text = unescaped(sliced(value, 1, -len(tag)).combine_chunks())
+    text = _unescaped(_sliced(value, 1, -len(tag)).combine_chunks())
     if text is None or pc.any(pc.equal(pc.utf8_trim_whitespace(text), "")).as_py():
         return None
     return batch_of("names", [entities, ranks, text, repeated(first, len(text))], block.first_line)
 
 
-COUNT = re.compile("[0-9]{1,15}")
+_COUNT = re.compile("[0-9]{1,15}")
 """A count: longer numbers are not exact where they become shares."""
 
 
@@ -252,15 +252,15 @@ class CountsReading(Reading):
     def batches(self) -> Iterator[RecordBatch]:
         """Yield the counts of a file; raise TooManyBadLines at its end where too many lines are none."""
         for block in self.blocks():
-            yield from read_lines(block, read_count, self.skips).batches()
+            yield from read_lines(block, _read_count, self.skips).batches()
         self.skips.check()
 
 
-def read_count(number: int, line: str, rows: Rows, skips: Skips) -> None:
+def _read_count(number: int, line: str, rows: Rows, skips: Skips) -> None:
     """Read a line into entity, key of the name, and count; count it among what is left out where it is none."""
     *name, entity, count = line.split("\t") if "\t" in line else ("", "", line)
     count = count.strip()
-    if len(name) > 1 or not entity.strip() or not COUNT.fullmatch(count):
+    if len(name) > 1 or not entity.strip() or not _COUNT.fullmatch(count):
         heads = number == 1 and not any(map(str.isdigit, count))
         kind = "line of heads" if heads else "no name, id and count, nor id and count, with tabs between"
         skips.add(kind, line=number, text=line, bad=not heads)

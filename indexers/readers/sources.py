@@ -23,29 +23,29 @@ from kbtools.text.encodings import find_encoding, wide_encoding
 BLOCK = 8 << 20
 """Bytes of text in a block; a longer line makes a longer block."""
 
-SAMPLE = 1 << 20
+_SAMPLE = 1 << 20
 """Bytes by which an encoding is told."""
 
-HEAD = 512
+_HEAD = 512
 """Bytes that are looked at for the mark of a packed file, and read before any text is given."""
 
 PAGE = 4096
 """Bytes that are looked at for a page: the root of an OWL file stands behind a licence and its entities."""
 
-LONGEST_LINE = 64 << 20
+_LONGEST_LINE = 64 << 20
 """Bytes: room for two million ids of Freebase; a packed file without a line end unpacks no further than this."""
 
 HTML = (b"<!", b"<html", b"<head", b"<?xml", b"<rss")
-RDF_XML = re.compile(rb"<rdf:RDF|<!DOCTYPE rdf:RDF")
-OWL_XML = re.compile(rb"<Ontology\b")
-ONTOLOGIES = {
+_RDF_XML = re.compile(rb"<rdf:RDF|<!DOCTYPE rdf:RDF")
+_OWL_XML = re.compile(rb"<Ontology\b")
+_ONTOLOGIES = {
     "OWL functional syntax": re.compile(rb"(?:Prefix|Ontology)\s*\("),
     "OWL Manchester syntax": re.compile(rb"(?:Prefix|Ontology):\s"),
     "OBO": re.compile(rb"format-version:\s"),
 }
 """Syntaxes of ontologies that are no RDF, and how each begins."""
 
-CONTAINERS = {
+_CONTAINERS = {
     b"PK\x03\x04": ("a ZIP archive", "unpack it"),
     b"PAR1": ("Parquet", "name it .parquet"),
     b"ARROW1": ("Arrow", "name it .arrow or .feather"),
@@ -53,7 +53,7 @@ CONTAINERS = {
 }
 """Files by their first bytes that hold no text, and what may be done with each."""
 
-PIECE = 1 << 16
+_PIECE = 1 << 16
 """Bytes unpacked at once: what is lost of a damaged file, at most."""
 
 WORTHWHILE = 32 << 20
@@ -62,17 +62,23 @@ WORTHWHILE = 32 << 20
 FEW = 4
 """Cores up to which one thread by ISA-L, 500 MB/s, unpacks as much of a .gz as the others can parse."""
 
-MAGIC = {
+_MAGIC = {
     ".gz": (b"\x1f\x8b",),
     ".bz2": (b"BZh",),
     ".xz": (b"\xfd7zXZ\x00",),
     ".zst": (b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18"),
 }
 
-PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", *(b"BZh%d1AY&SY" % n for n in range(1, 10)))
+_PACKED = (
+    b"\x1f\x8b",
+    b"\xfd7zXZ\x00",
+    b"\x28\xb5\x2f\xfd",
+    b"PK\x03\x04",
+    *(b"BZh%d1AY&SY" % n for n in range(1, 10)),
+)
 
 
-class Digest(Protocol):
+class _Digest(Protocol):
     """A hash that takes bytes as they come."""
 
     def update(self, data: bytes, /) -> None: ...
@@ -80,7 +86,7 @@ class Digest(Protocol):
     def hexdigest(self) -> str: ...
 
 
-class Unpacked(Protocol):
+class _Unpacked(Protocol):
     """Text of a file, read piece by piece."""
 
     def read1(self, size: int = -1, /) -> bytes: ...
@@ -105,10 +111,10 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(raw, "sha256").hexdigest()
 
 
-class RecodedText:
+class _RecodedText:
     """The text of a stream in another encoding, as UTF-8."""
 
-    def __init__(self, raw: Unpacked, encoding: str) -> None:
+    def __init__(self, raw: _Unpacked, encoding: str) -> None:
         self.raw = raw
         self.decoder = codecs.getincrementaldecoder(encoding)()
 
@@ -124,18 +130,20 @@ def encoding_of(path: Path) -> str:
     """Return the encoding of a packed or plain file of text, empty for UTF-8."""
     check_source(path)
     with open_source(path) as opened:
-        stream = decompressed(HashingFile(opened, hashlib.sha256()), str(path), path.suffix)
+        stream = _decompressed(_HashingFile(opened, hashlib.sha256()), str(path), path.suffix)
         sample = b""
         # What cannot be unpacked is told by who reads the file.
         with suppress(EOFError, OSError, zlib.error, lzma.LZMAError):
-            while len(sample) < SAMPLE and (piece := stream.read1(PIECE)):
+            while len(sample) < _SAMPLE and (piece := stream.read1(_PIECE)):
                 sample += piece
-        if isinstance(stream, ParallelStream):
+        if isinstance(stream, _ParallelStream):
             stream.close()
     return find_encoding(sample)
 
 
-def read_blocks(path: Path, *, digest: Digest | None = None, block: int = BLOCK, encoding: str = "") -> Iterator[Block]:
+def read_blocks(
+    path: Path, *, digest: _Digest | None = None, block: int = BLOCK, encoding: str = ""
+) -> Iterator[Block]:
     """Yield a file's lines in blocks; memory grows with the longest line, not with the file.
 
     Raises SourceMissing, SourceEmpty, SourceDamaged, and WrongFormat for a page saved in a file's place, or another
@@ -143,17 +151,17 @@ def read_blocks(path: Path, *, digest: Digest | None = None, block: int = BLOCK,
     """
     check_source(path)
     with open_source(path) as opened, ExitStack() as stack:
-        raw = HashingFile(opened, digest or hashlib.sha256())
-        check_packing(path, opened.peek(HEAD)[:HEAD])
-        stream = decompressed(raw, str(path), path.suffix)
-        if isinstance(stream, ParallelStream):
+        raw = _HashingFile(opened, digest or hashlib.sha256())
+        _check_packing(path, opened.peek(_HEAD)[:_HEAD])
+        stream = _decompressed(raw, str(path), path.suffix)
+        if isinstance(stream, _ParallelStream):
             stack.callback(stream.close)
         if encoding:
-            stream = RecodedText(stream, encoding)
-        line, parts, fresh, least, opening = 1, [b""], 0, max(block, HEAD), True
+            stream = _RecodedText(stream, encoding)
+        line, parts, fresh, least, opening = 1, [b""], 0, max(block, _HEAD), True
         while True:
             try:
-                piece = stream.read1(min(least, PIECE))
+                piece = stream.read1(min(least, _PIECE))
             except UnicodeDecodeError as error:
                 problem = f"is no {encoding} ({error.reason}); name its encoding with --encoding"
                 raise WrongFormat.at(path, problem) from error
@@ -167,7 +175,7 @@ def read_blocks(path: Path, *, digest: Digest | None = None, block: int = BLOCK,
                 continue
             text = b"".join(parts)
             if opening:
-                refuse_page(path, text[:PAGE])
+                _refuse_page(path, text[:PAGE])
                 text, opening = text.removeprefix(BOM), False
             if not piece:
                 break
@@ -176,8 +184,8 @@ def read_blocks(path: Path, *, digest: Digest | None = None, block: int = BLOCK,
                 whole = Block(text[:cut], line)
                 yield whole
                 line += count_byte(whole.text, "\n")
-            elif len(text) > LONGEST_LINE:
-                problem = f"a line of over {LONGEST_LINE >> 20} MiB; this is no text, check the file"
+            elif len(text) > _LONGEST_LINE:
+                problem = f"a line of over {_LONGEST_LINE >> 20} MiB; this is no text, check the file"
                 raise WrongFormat.at(path, problem, line=line)
             parts, fresh, least = [text[cut:]], 0, block
     if text:
@@ -194,33 +202,33 @@ def open_source(path: Path) -> io.BufferedReader:
         raise SourceMissing.at(path, f"{error.strerror}; check who may read it") from error
 
 
-def check_packing(path: Path, start: bytes) -> None:
+def _check_packing(path: Path, start: bytes) -> None:
     """Refuse a file whose first bytes belie its suffix."""
-    magic = MAGIC.get(path.suffix.lower(), ())
-    for mark, (container, advice) in CONTAINERS.items():
+    magic = _MAGIC.get(path.suffix.lower(), ())
+    for mark, (container, advice) in _CONTAINERS.items():
         if start.startswith(mark):
             if path.suffix.lower() in (".xlsx", ".xlsm", ".ods"):
                 container, advice = "a spreadsheet", "save it as CSV"
             raise WrongFormat.at(path, f"found {container}, expected text; {advice}")
-    if not magic and start.startswith(PACKED):
+    if not magic and start.startswith(_PACKED):
         cure = "name it .gz, .bz2, .xz or .zst, or unpack it"
         raise WrongFormat.at(path, f"found compressed data, expected text; {cure}")
     if magic and not any(start[: len(known)] == known[: len(start)] for known in magic):
-        refuse_page(path, start)
+        _refuse_page(path, start)
         cure = "take the suffix off its name if it is plain text, else download it again"
         raise WrongFormat.at(path, f"found {start[:40]!r}, which is no {path.suffix} data; {cure}")
 
 
-def refuse_page(path: Path, start: bytes) -> None:
+def _refuse_page(path: Path, start: bytes) -> None:
     """Refuse a web page, what a dead download link usually leaves, and text of another encoding."""
     if encoding := wide_encoding(start):
         cure = f"convert it with: iconv -f {encoding} -t UTF-8"
         raise WrongFormat.at(path, f"found {encoding}, expected UTF-8; {cure}", line=1)
     page = start.removeprefix(BOM).lstrip()
-    if page.startswith(b"<") and RDF_XML.search(page):
+    if page.startswith(b"<") and _RDF_XML.search(page):
         return
-    ontology = "OWL/XML" if page.startswith(b"<") and OWL_XML.search(page) else None
-    ontology = ontology or next((name for name, opening in ONTOLOGIES.items() if opening.match(page)), None)
+    ontology = "OWL/XML" if page.startswith(b"<") and _OWL_XML.search(page) else None
+    ontology = ontology or next((name for name, opening in _ONTOLOGIES.items() if opening.match(page)), None)
     if ontology:
         cure = "convert it with: robot convert --input FILE --output FILE.ttl"
         raise WrongFormat.at(path, f"found {ontology}, expected RDF; {cure}", line=1)
@@ -230,10 +238,10 @@ def refuse_page(path: Path, start: bytes) -> None:
         raise WrongFormat.at(path, problem, line=1)
 
 
-class HashingFile(io.RawIOBase):
+class _HashingFile(io.RawIOBase):
     """A raw file that hashes what is read from it, so that a source is read once."""
 
-    def __init__(self, raw: IO[bytes], digest: Digest) -> None:
+    def __init__(self, raw: IO[bytes], digest: _Digest) -> None:
         self.raw = raw
         self.digest = digest
 
@@ -248,7 +256,7 @@ class HashingFile(io.RawIOBase):
     read1 = read
 
 
-class Decompressor(Protocol):
+class _Decompressor(Protocol):
     """The contract of the objects by which `bz2` and `lzma` unpack a stream."""
 
     @property
@@ -263,7 +271,7 @@ class Decompressor(Protocol):
     def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
 
 
-class PackedStreams:
+class _PackedStreams:
     """The text of packed streams that follow one another, read to the last byte.
 
     `damage` is what the decompressor raises for bytes that are none of its format.
@@ -272,8 +280,8 @@ class PackedStreams:
 
     def __init__(
         self,
-        raw: Unpacked,
-        start: Callable[[], Decompressor],
+        raw: _Unpacked,
+        start: Callable[[], _Decompressor],
         *,
         padding: bytes = b"",
         damage: type[Exception] = OSError,
@@ -289,15 +297,15 @@ class PackedStreams:
         """Return at least one byte and at most `size`, none at the end of the file; raise OSError or EOFError."""
         while True:
             if self.stream.eof:
-                self.data = (self.stream.unused_data or self.raw.read1(PIECE)).lstrip(self.padding)
-                while self.padding and not self.data and (more := self.raw.read1(PIECE)):
+                self.data = (self.stream.unused_data or self.raw.read1(_PIECE)).lstrip(self.padding)
+                while self.padding and not self.data and (more := self.raw.read1(_PIECE)):
                     self.data = more.lstrip(self.padding)
                 if not self.data:
                     return b""
                 # pbzip2 writes many streams one after the other, which are one text.
                 self.stream = self.start()
             elif self.stream.needs_input and not self.data:
-                self.data = self.raw.read1(PIECE)
+                self.data = self.raw.read1(_PIECE)
                 if not self.data:
                     raise EOFError("the file ends before its last stream does")
             try:
@@ -309,10 +317,10 @@ class PackedStreams:
                 return piece
 
 
-class ParallelStream:
+class _ParallelStream:
     """The text of a packed file that rapidgzip unpacks on all cores; the file is hashed as far as it has come."""
 
-    def __init__(self, raw: HashingFile, path: str, suffix: str) -> None:
+    def __init__(self, raw: _HashingFile, path: str, suffix: str) -> None:
         import rapidgzip
 
         start = rapidgzip.open if suffix == ".gz" else rapidgzip.IndexedBzip2File
@@ -338,14 +346,14 @@ class ParallelStream:
         self.stream.close()
 
 
-def gzip_stream(raw: Unpacked) -> PackedStreams:
+def _gzip_stream(raw: _Unpacked) -> _PackedStreams:
     """Unpack a .gz file by ISA-L, in less than half of the time of zlib."""
     from isal.igzip_lib import DECOMP_GZIP, IgzipDecompressor, IsalError
 
-    return PackedStreams(raw, lambda: IgzipDecompressor(flag=DECOMP_GZIP), padding=b"\0", damage=IsalError)  # type: ignore[arg-type]
+    return _PackedStreams(raw, lambda: IgzipDecompressor(flag=DECOMP_GZIP), padding=b"\0", damage=IsalError)  # type: ignore[arg-type]
 
 
-def is_parallel(path: str, suffix: str) -> bool:
+def _is_parallel(path: str, suffix: str) -> bool:
     """Return whether a file is worth several cores, and rapidgzip is installed."""
     return (
         (suffix == ".bz2" or (suffix == ".gz" and (len(os.sched_getaffinity(0)) > FEW or not is_installed("isal"))))
@@ -358,19 +366,19 @@ def is_installed(package: str) -> bool:
     return importlib.util.find_spec(package) is not None
 
 
-def decompressed(raw: HashingFile, path: str, suffix: str) -> Unpacked:
+def _decompressed(raw: _HashingFile, path: str, suffix: str) -> _Unpacked:
     """Undo the compression that a suffix announces."""
-    if is_parallel(path, suffix.lower()):
-        return ParallelStream(raw, path, suffix.lower())
+    if _is_parallel(path, suffix.lower()):
+        return _ParallelStream(raw, path, suffix.lower())
     match suffix.lower():
         case ".gz":
             if is_installed("isal"):
-                return gzip_stream(raw)
+                return _gzip_stream(raw)
             return gzip.open(raw, "rb")
         case ".bz2":
-            return PackedStreams(raw, bz2.BZ2Decompressor)
+            return _PackedStreams(raw, bz2.BZ2Decompressor)
         case ".xz":
-            return PackedStreams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), padding=b"\0")
+            return _PackedStreams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), padding=b"\0")
         case ".zst":
             import pyarrow
 

@@ -29,7 +29,7 @@ from kbtools.text.encodings import is_utf_8
 ROWS = 50_000
 """Rows that are laid out at once: some 10 MB of text."""
 
-PIECE = 1 << 20
+_PIECE = 1 << 20
 """Bytes that are read of a column at once, however large its row groups are."""
 
 MAGIC = {".parquet": (b"PAR1",), ".arrow": (b"ARROW1", b"\xff\xff\xff\xff"), ".feather": (b"ARROW1",)}
@@ -54,7 +54,7 @@ class TableReading(Reading):
             raise WrongFormat.at(path, f"cannot be read ({error})") from error
         if not self.meter.size:
             with open_source(path) as file:
-                while piece := file.read(PIECE):
+                while piece := file.read(_PIECE):
                     self.meter.update(piece)
             self.progress(self.meter.size)
 
@@ -62,13 +62,13 @@ class TableReading(Reading):
         """Return the rows of the table, by its suffix or, in text, by how it begins."""
         path, suffix, query = self.source.path, suffix_of(self.source.path), self.options.wide.query
         if suffix in SPREADSHEETS:
-            return sheet_rows(path, self.options.wide.sheet, layout, self.skips)
+            return _sheet_rows(path, self.options.wide.sheet, layout, self.skips)
         if suffix == ".duckdb":
-            return numbered(query_duckdb(path, query), layout, self.skips)
+            return _numbered(_query_duckdb(path, query), layout, self.skips)
         if suffix in DATABASES:
-            return numbered(query_sqlite(path, query), layout, self.skips)
+            return _numbered(_query_sqlite(path, query), layout, self.skips)
         if suffix in MAGIC:
-            return numbered(open_columnar(path), layout, self.skips)
+            return _numbered(open_columnar(path), layout, self.skips)
         return self.text_rows(layout, suffix)
 
     def text_rows(self, layout: Layout, suffix: str) -> Iterator[TableRows]:
@@ -135,7 +135,7 @@ def open_columnar(path: Path) -> Iterator[pa.RecordBatch]:
         if suffix == ".parquet":
             from pyarrow import parquet
 
-            yield from parquet.ParquetFile(path, buffer_size=PIECE).iter_batches(ROWS)
+            yield from parquet.ParquetFile(path, buffer_size=_PIECE).iter_batches(ROWS)
             return
         with pa.memory_map(str(path)) as mapped:
             if start.startswith(b"ARROW1"):
@@ -146,21 +146,21 @@ def open_columnar(path: Path) -> Iterator[pa.RecordBatch]:
             while mapped.tell() < mapped.size():
                 yield from ipc.open_stream(mapped)
     except (pa.ArrowException, OSError) as error:
-        raise damaged(path, error) from error
+        raise _damaged(path, error) from error
 
 
-def damaged(path: Path, error: Exception) -> WrongFormat:
+def _damaged(path: Path, error: Exception) -> WrongFormat:
     return WrongFormat.at(path, f"cannot be read ({error}); the file is cut short or damaged")
 
 
-def numbered(batches: Iterable[pa.RecordBatch], layout: Layout, skips: Skips) -> Iterator[TableRows]:
+def _numbered(batches: Iterable[pa.RecordBatch], layout: Layout, skips: Skips) -> Iterator[TableRows]:
     """Yield rows that stand in no lines with their numbers; columns of objects are no values."""
     names: list[str] = []
     for batch in batches:
         if batch.schema.names != names:
             names, left_out = batch.schema.names, set[str]()
             if not layout.strict:
-                left_out = {field.name for field in batch.schema if holds_objects(field.type)}
+                left_out = {field.name for field in batch.schema if _holds_objects(field.type)}
                 if left_out:
                     skips.note(f"columns of objects, left out: {', '.join(map(repr, sorted(left_out)))}", line=1)
                 # The numbers of rows that pandas writes into the file.
@@ -172,14 +172,14 @@ def numbered(batches: Iterable[pa.RecordBatch], layout: Layout, skips: Skips) ->
             part, first = batch.slice(start, ROWS), skips.lines + 1
             skips.lines += part.num_rows
             strange: list[StrangeCell] = []
-            columns = [plain_column(part.column(place), names[place], strange) for place in used]
+            columns = [_plain_column(part.column(place), names[place], strange) for place in used]
             rows = pa.RecordBatch.from_arrays(columns, names=heads)
             yield TableRows(rows, range(first, first + part.num_rows), strange)
 
 
-def plain_column(column: pa.Array, name: str, strange: list[StrangeCell]) -> pa.Array:
+def _plain_column(column: pa.Array, name: str, strange: list[StrangeCell]) -> pa.Array:
     """Return a column of values; cells that hold none are null, and strange: objects, and what is no finite number."""
-    if holds_objects(column.type):
+    if _holds_objects(column.type):
         faulty, column = pc.is_valid(column), pa.nulls(len(column), pa.string())
     elif pa.types.is_floating(column.type):
         faulty = pc.invert(pc.fill_null(pc.is_finite(column), True))
@@ -189,7 +189,7 @@ def plain_column(column: pa.Array, name: str, strange: list[StrangeCell]) -> pa.
     return column
 
 
-def holds_objects(kind: pa.DataType) -> bool:
+def _holds_objects(kind: pa.DataType) -> bool:
     """Return whether the values of a column, or of the lists in it, are bytes or have parts of their own."""
     while is_list(kind):
         kind = kind.value_type
@@ -197,7 +197,7 @@ def holds_objects(kind: pa.DataType) -> bool:
     return bool(pa.types.is_nested(kind) or binary)
 
 
-def query_duckdb(path: Path, query: str) -> Iterator[pa.RecordBatch]:
+def _query_duckdb(path: Path, query: str) -> Iterator[pa.RecordBatch]:
     """Ask a DuckDB file, which is only read."""
     import duckdb
 
@@ -214,7 +214,7 @@ def query_duckdb(path: Path, query: str) -> Iterator[pa.RecordBatch]:
         raise WrongFormat.at(path, str(error)) from error
 
 
-def query_sqlite(path: Path, query: str) -> Iterator[pa.RecordBatch]:
+def _query_sqlite(path: Path, query: str) -> Iterator[pa.RecordBatch]:
     """Ask an SQLite file, which is only read; each value comes as text."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
         # VACUUM INTO writes another file, which it attaches.
@@ -228,7 +228,7 @@ def query_sqlite(path: Path, query: str) -> Iterator[pa.RecordBatch]:
             yield pa.record_batch([pa.array(column, pa.string()) for column in texts], names=names)
 
 
-def sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterator[TableRows]:
+def _sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterator[TableRows]:
     """Yield the rows of a spreadsheet under its header, the sheet that is named or the first one that holds any."""
     try:
         import python_calamine
@@ -246,18 +246,18 @@ def sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterator
         sheets = [(name, list(book.get_sheet_by_name(name).to_python(skip_empty_area=False))) for name in names]
     except python_calamine.CalamineError as error:
         with path.open("rb") as file:
-            start = file.read(PIECE)
+            start = file.read(_PIECE)
         if start.lstrip().startswith(b"<"):
             problem = "found HTML or XML, which some programs export under this suffix; open it and save it as .xlsx"
             raise WrongFormat.at(path, problem) from error
         if is_utf_8(start):
             raise WrongFormat.at(path, "found text, which is no spreadsheet; name it .csv") from error
-        raise damaged(path, error) from error
+        raise _damaged(path, error) from error
     filled = [(name, rows) for name, rows in sheets if rows] or sheets[:1]
     if len(filled) > 1:
         others = ", ".join(repr(name) for name, _ in filled[1:])
         skips.note(f"the sheet {filled[0][0]!r} is read; --sheet takes another: {others}", line=1)
-    cells = [[sheet_text(value) for value in row] for row in filled[0][1]]
+    cells = [[_sheet_text(value) for value in row] for row in filled[0][1]]
     place = header_place(cells, layout)
     skips.lines += len(cells)
     header = list(cells[place]) if cells else []
@@ -274,11 +274,11 @@ def sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterator
         yield TableRows(pa.RecordBatch.from_arrays(columns, names=header), list(rows))
 
 
-def sheet_text(value: Any) -> str:
+def _sheet_text(value: Any) -> str:
     """Write a cell of a spreadsheet as text: a date without an hour is a day, a whole number has no fraction."""
     if hasattr(value, "isoformat"):
         return str(value.isoformat()).removesuffix("T00:00:00")
-    return plain_text(value, strict=False) or str(value)
+    return _plain_text(value, strict=False) or str(value)
 
 
 class JSONLinesReader:
@@ -302,20 +302,20 @@ class JSONLinesReader:
 
     def rows(self, blocks: Iterable[Block]) -> Iterator[TableRows]:
         """Yield the objects of each block in columns."""
-        decoder = DECODER if self.layout.strict else AS_WRITTEN
+        decoder = DECODER if self.layout.strict else _AS_WRITTEN
         for block in blocks:
-            records = parse_block(block.text, decoder)
+            records = _parse_block(block.text, decoder)
             if records is None:
-                records_by_line = parse_lines(block, self.skips, decoder)
+                records_by_line = _parse_lines(block, self.skips, decoder)
             else:
                 self.skips.lines += len(records)
                 records_by_line = dict(enumerate(records, block.first_line))
             if records_by_line:
-                columns, strange = object_columns(list(records_by_line.values()), self.layout)
+                columns, strange = _object_columns(list(records_by_line.values()), self.layout)
                 yield TableRows(columns, list(records_by_line), strange, block.text, block.first_line)
 
 
-def parse_block(text: bytes, decoder: json.JSONDecoder) -> list[dict[str, Any]] | None:
+def _parse_block(text: bytes, decoder: json.JSONDecoder) -> list[dict[str, Any]] | None:
     """Parse a block at once; return None unless every line of it is one object, as far as can be told."""
     lines = text.count(b"\n")
     # Each line begins with a brace, and nothing in it would be text of another kind once it is parsed.
@@ -329,7 +329,7 @@ def parse_block(text: bytes, decoder: json.JSONDecoder) -> list[dict[str, Any]] 
     return records if len(records) == lines and all(type(record) is dict for record in records) else None
 
 
-def parse_lines(block: Block, skips: Skips, decoder: json.JSONDecoder) -> dict[int, dict[str, Any]]:
+def _parse_lines(block: Block, skips: Skips, decoder: json.JSONDecoder) -> dict[int, dict[str, Any]]:
     """Parse a block line by line: the object of each line that holds one; the others are counted."""
     records: dict[int, dict[str, Any]] = {}
 
@@ -348,7 +348,7 @@ def parse_lines(block: Block, skips: Skips, decoder: json.JSONDecoder) -> dict[i
     return records
 
 
-def object_columns(records: list[dict[str, Any]], layout: Layout) -> tuple[pa.RecordBatch, list[StrangeCell]]:
+def _object_columns(records: list[dict[str, Any]], layout: Layout) -> tuple[pa.RecordBatch, list[StrangeCell]]:
     """Lay those fields of objects out that a table needs, empty where an object lacks one."""
     first = records[0].keys()
     mixed = any(record.keys() != first for record in records)
@@ -380,8 +380,8 @@ def value_column(values: Sequence[object], name: str, strange: list[StrangeCell]
     lists: list[list[str]] = []
     for row, value in enumerate(values):
         lists.append([])
-        for part in innermost(value, strict=strict):
-            text = plain_text(part, strict=strict)
+        for part in _innermost(value, strict=strict):
+            text = _plain_text(part, strict=strict)
             fault = NO_TEXT if text is None else flaw(text)
             if text is None or fault:
                 strange.append(StrangeCell(row, name, fault))
@@ -392,16 +392,16 @@ def value_column(values: Sequence[object], name: str, strange: list[StrangeCell]
     return pa.array([texts[0] if texts else None for texts in lists], pa.string())
 
 
-def innermost(value: object, *, strict: bool) -> Iterator[object]:
+def _innermost(value: object, *, strict: bool) -> Iterator[object]:
     """Yield a value, or those of a list, unless strictly read of lists inside it too; nothing for null."""
     if isinstance(value, list):
         for part in value:
-            yield from innermost(part, strict=strict) if not (strict and isinstance(part, list)) else [part]
+            yield from _innermost(part, strict=strict) if not (strict and isinstance(part, list)) else [part]
     elif value is not None:
         yield value
 
 
-def plain_text(value: object, *, strict: bool = True) -> str | None:
+def _plain_text(value: object, *, strict: bool = True) -> str | None:
     """Return a value as text; None for an object, what is no number, and, strictly read, a truth value."""
     if isinstance(value, str):
         return value
@@ -414,11 +414,11 @@ def plain_text(value: object, *, strict: bool = True) -> str | None:
     return str(value) if isinstance(value, int) else None
 
 
-def refuse_constant(constant: str) -> NoReturn:
+def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 
-def unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object of its fields; raise ValueError where two have one name."""
     record = dict(pairs)
     if len(record) != len(pairs):
@@ -427,11 +427,11 @@ def unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def as_written(number: str) -> float | str:
+def _as_written(number: str) -> float | str:
     """Return a number as its text, unless it is too large to be one."""
     return number if isfinite(float(number)) else float(number)
 
 
-DECODER = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=unrepeated)
-AS_WRITTEN = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=unrepeated, parse_float=as_written)
+DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_unrepeated)
+_AS_WRITTEN = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_unrepeated, parse_float=_as_written)
 """The parser of tables of entities, in which values stay as they are written."""

@@ -26,7 +26,7 @@ TOTAL_WORDS = (
     r"(sub|grand)?[ -]?total(s|e|es|en|t)?( g[eé]n[eé]rale?)?|totaux|totaal|sum|(zwischen|gesamt)?summe|(ins)?gesamt|"
     "somme|somma|suma|summa|razem|celkem|итого|всего|合计|合計|总计|総計|小计|小計"
 )
-TOTALS = re.compile(rf"\b({TOTAL_WORDS})\b", re.IGNORECASE)
+_TOTALS = re.compile(rf"\b({TOTAL_WORDS})\b", re.IGNORECASE)
 """Words of the rows, without an id, under which spreadsheets sum up others."""
 
 BLANK, TOTAL, NOTE, REPEATED_HEADER = "blank line", "row of totals", "note", "repeated header"
@@ -89,7 +89,7 @@ class TableRows:
         for row, fault in sorted(faults.items()):
             if fault.startswith("nothing under"):
                 shown = self.shown(row).strip()
-                fault = BLANK if not shown else TOTAL if TOTALS.search(shown) else fault
+                fault = BLANK if not shown else TOTAL if _TOTALS.search(shown) else fault
             rows_by_fault.setdefault(fault, []).append(row)
         for fault, rows in rows_by_fault.items():
             text = "" if fault == BLANK else self.shown(rows[0])
@@ -192,7 +192,7 @@ def read_cells(column: pa.Array, separator: str | None = None, *, words: bool = 
     Where the separator stands between the `words` of a text, only cells such as `["a", "b"]` are lists.
     """
     if separator is not None and not is_list(column.type):
-        column = divided(as_text(column), separator, words=words)
+        column = _divided(as_text(column), separator, words=words)
     rows = np.arange(len(column))
     while is_list(column.type):
         rows = rows[pc.list_parent_indices(column).to_numpy()]
@@ -218,15 +218,15 @@ def trimmed(column: pa.Array) -> pa.Array:
     return pc.utf8_trim_whitespace(pc.fill_null(column, "") if column.null_count else column)
 
 
-def divided(column: pa.Array, separator: str, *, words: bool) -> pa.Array:
+def _divided(column: pa.Array, separator: str, *, words: bool) -> pa.Array:
     """Take cells with lists apart: `["a", "b"]` as pandas writes it, or parts with the separator between."""
     if not words and not pc.any(pc.match_substring_regex(column, r"^\s*\[.*\]\s*$")).as_py():
         return pc.split_pattern(column, separator)
-    lists = [cell and (listed(cell) or ([cell] if words else cell.split(separator))) for cell in column.to_pylist()]
+    lists = [cell and (_listed(cell) or ([cell] if words else cell.split(separator))) for cell in column.to_pylist()]
     return pa.array([[] if cell is None else cell or [""] for cell in lists], pa.list_(pa.string()))
 
 
-def listed(cell: str) -> list[str]:
+def _listed(cell: str) -> list[str]:
     """Return the values of a cell that holds a list as Python writes it, none where it holds no such list."""
     if not (cell.strip().startswith("[") and cell.strip().endswith("]")):
         return []
@@ -262,15 +262,15 @@ def is_list(kind: pa.DataType) -> bool:
 
 def canonical_column(column: pa.Array, beside: pa.Array | None = None) -> pa.Array:
     """Return the ids of a column in their canonical form; `beside` holds those that tell Freebase's properties."""
-    column = respell(column, pc.match_substring_regex(column, REWRITTEN), "")
+    column = _respell(column, pc.match_substring_regex(column, REWRITTEN), "")
     if beside is None:
         return column
     property_of_topic = pc.and_(pc.starts_with(column, "/"), pc.match_substring_regex(beside, f"^({TOPIC.pattern})$"))
     # Any id of Freebase says the same of the properties beside it.
-    return respell(column, property_of_topic, "m.0abc")
+    return _respell(column, property_of_topic, "m.0abc")
 
 
-def respell(column: pa.Array, mask: pa.Array, beside: str) -> pa.Array:
+def _respell(column: pa.Array, mask: pa.Array, beside: str) -> pa.Array:
     """Rewrite the ids of some rows, each distinct one once."""
     if not pc.any(mask).as_py():
         return column

@@ -24,16 +24,16 @@ from kbtools.indexers.readers.sources import BLOCK
 from kbtools.indexers.readers.wikidata_entities import SUBCLASS, TYPE, EntityParser, ParsedBlock
 from kbtools.indexers.readers.wikidata_values import ENTITY, spell_address, spell_typed
 
-DIRECT = "http://www.wikidata.org/prop/direct/"
+_DIRECT = "http://www.wikidata.org/prop/direct/"
 SITELINKS = "http://wikiba.se/ontology#sitelinks"
-DOCUMENT = re.compile(rb'\s*(?:\[\s*)?\{\s*(?:\n|"entities"\s*:)')
+_DOCUMENT = re.compile(rb'\s*(?:\[\s*)?\{\s*(?:\n|"entities"\s*:)')
 """The beginning of one document, indented or of Special:EntityData, in place of an entity a line: an object whose brace
 stands alone on its line, or one of entities by their ids."""
 
-LARGEST_DOCUMENT = 256 << 20
+_LARGEST_DOCUMENT = 256 << 20
 """Bytes of a document, which is read as a whole: some 1.5 GB of memory."""
 
-CHUNK = 16
+_CHUNK = 16
 """Bits of an entity's number within a chunk: ids come close together, and a stray one costs 64 KiB."""
 
 
@@ -52,7 +52,7 @@ class WikidataReader:
         self.source = source
         self.options = options
         self.skips = skips
-        self.seen = SeenNumbers()
+        self.seen = _SeenNumbers()
         self.unclosed = 0
 
     def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
@@ -64,10 +64,10 @@ class WikidataReader:
                 options = "--min-sitelinks, --keep-type, --keep-property and --keep-ids"
                 problem = f"N-Triples have an entity on many lines, which {options} cannot choose from"
                 raise WrongFormat.at(self.source.path, f"{problem}; take the JSON dump")
-            yield from TruthyReader(self.source, self.options, self.skips).read(chain([first], blocks))
+            yield from _TruthyReader(self.source, self.options, self.skips).read(chain([first], blocks))
             return
         blocks = chain([first], blocks)
-        if DOCUMENT.match(first.text):
+        if _DOCUMENT.match(first.text):
             blocks = iter([self.entity_lines(blocks)])
         parser = EntityParser(str(self.source.path), self.options)
         for parsed in parse_in_order(blocks, parser):
@@ -81,8 +81,8 @@ class WikidataReader:
         path, text = self.source.path, b""
         for block in blocks:
             text += block.text
-            if len(text) > LARGEST_DOCUMENT:
-                problem = f"found one document of JSON of over {LARGEST_DOCUMENT >> 20} MiB"
+            if len(text) > _LARGEST_DOCUMENT:
+                problem = f"found one document of JSON of over {_LARGEST_DOCUMENT >> 20} MiB"
                 cure = "write them with: jq -c '.[]' FILE > FILE.jsonl"
                 raise WrongFormat.at(path, f"{problem}, expected an entity per line; {cure}")
         try:
@@ -104,7 +104,7 @@ class WikidataReader:
             self.skips.add("id that repeats", line=line, text=entity_id)
 
 
-class SeenNumbers:
+class _SeenNumbers:
     """A set of the numbers of entities, a byte each: what a hundred million of them take is 100 MB."""
 
     def __init__(self) -> None:
@@ -114,17 +114,17 @@ class SeenNumbers:
         """Add numbers; tell which of them were there, or came before in the same array."""
         repeated = np.ones(len(numbers), dtype=bool)
         repeated[np.unique(numbers, return_index=True)[1]] = False
-        chunks = numbers >> CHUNK
+        chunks = numbers >> _CHUNK
         for chunk in np.unique(chunks).tolist():
-            there = self.chunks.setdefault(chunk, np.zeros(1 << CHUNK, dtype=bool))
+            there = self.chunks.setdefault(chunk, np.zeros(1 << _CHUNK, dtype=bool))
             inside = chunks == chunk
-            places = numbers[inside] & ((1 << CHUNK) - 1)
+            places = numbers[inside] & ((1 << _CHUNK) - 1)
             repeated[inside] |= there[places]
             there[places] = True
         return repeated
 
 
-class TruthyReader(NTriplesReader):
+class _TruthyReader(NTriplesReader):
     """A reader of truthy statements of items, labels of items and properties, descriptions, and merged items."""
 
     def keep(self, number: int, triple: Any, rows: Rows) -> None:
@@ -141,10 +141,10 @@ class TruthyReader(NTriplesReader):
             rows.redirects.append((entity_id, self.spell(triple.object).removeprefix(ENTITY)))
         elif predicate == SITELINKS and isinstance(triple.object, self.oxigraph.Literal):
             self.keep_count(entity_id, triple.object.value, number, rows)
-        elif is_property or not predicate.startswith(DIRECT):
+        elif is_property or not predicate.startswith(_DIRECT):
             self.skips.add("statement that is no truthy one of an item", line=number, text=text, bad=False)
         else:
-            self.keep_fact(entity_id, predicate.removeprefix(DIRECT), triple.object, number, rows)
+            self.keep_fact(entity_id, predicate.removeprefix(_DIRECT), triple.object, number, rows)
         rows.mark(number)
 
     def keep_label(self, entity_id: str, predicate: str, term: Any, number: int, rows: Rows) -> None:
@@ -215,11 +215,11 @@ def parse_in_order(blocks: Iterable[Block], parser: EntityParser) -> Iterator[Pa
         busy: deque[Connection] = deque()
         for block in chain(opening, blocks):
             if not idle:
-                yield receive(busy, idle)
+                yield _receive(busy, idle)
             busy.append(idle.pop())
-            send(busy[-1], block)
+            _send(busy[-1], block)
         while busy:
-            yield receive(busy, idle)
+            yield _receive(busy, idle)
 
 
 def start(parser: EntityParser, stack: ExitStack) -> Connection:
@@ -233,29 +233,29 @@ def start(parser: EntityParser, stack: ExitStack) -> Connection:
         )
     stack.callback(process.wait)
     stack.callback(ours.close)
-    send(ours, parser)
+    _send(ours, parser)
     return ours
 
 
-def send(connection: Connection, record: object) -> None:
+def _send(connection: Connection, record: object) -> None:
     try:
         connection.send(record)
     except OSError as error:
-        raise ended() from error
+        raise _ended() from error
 
 
-def receive(busy: "deque[Connection]", idle: list[Connection]) -> Any:
+def _receive(busy: "deque[Connection]", idle: list[Connection]) -> Any:
     """Take the result of the process that was asked first."""
     connection = busy.popleft()
     try:
         parsed = connection.recv()
     except (EOFError, OSError) as error:
-        raise ended() from error
+        raise _ended() from error
     idle.append(connection)
     return parsed
 
 
-def ended() -> MemoryExhausted:
+def _ended() -> MemoryExhausted:
     return MemoryExhausted("a process that parses a source was ended, probably for want of memory; free some")
 
 

@@ -17,8 +17,8 @@ from kbtools.indexers.readers.wikidata_values import SPELLINGS, Members, Stateme
 
 TYPE, SUBCLASS = "P31", "P279"
 
-T = TypeVar("T")
-Columns = tuple[list[Any], ...]
+_T = TypeVar("_T")
+_Columns = tuple[list[Any], ...]
 
 
 @dataclass(slots=True)
@@ -35,11 +35,11 @@ class ParsedBlock:
     unclosed: int
 
 
-class EntityRows:
+class _EntityRows:
     """Rows as columns of lists, which fill faster than tuples do."""
 
     def __init__(self) -> None:
-        self.columns: dict[Kind, Columns] = {kind: tuple([] for _ in SCHEMAS[kind]) for kind in SCHEMAS}
+        self.columns: dict[Kind, _Columns] = {kind: tuple([] for _ in SCHEMAS[kind]) for kind in SCHEMAS}
 
     def batches(self, line: int) -> list[RecordBatch]:
         """Lay the rows out as tables."""
@@ -55,14 +55,14 @@ class EntityRows:
             for column in columns:
                 yield from (value for value in column if isinstance(value, str))
 
-    def extend(self, other: "EntityRows") -> None:
+    def extend(self, other: "_EntityRows") -> None:
         """Append other rows."""
         for kind, columns in other.columns.items():
             for column, values in zip(self.columns[kind], columns, strict=True):
                 column += values
 
 
-def append(columns: Columns, *values: object) -> None:
+def _append(columns: _Columns, *values: object) -> None:
     """Append a row."""
     for column, value in zip(columns, values, strict=True):
         column.append(value)
@@ -85,7 +85,7 @@ class EntityParser:
 
     def parse(self, block: Block) -> ParsedBlock:
         """Read the lines of a block; a line that is no entity adds no row."""
-        skips, rows = Skips(self.path, 1.0), EntityRows()
+        skips, rows = Skips(self.path, 1.0), _EntityRows()
         numbers: list[int] = []
         lines: list[int] = []
         redirects: list[RecordBatch] = []
@@ -99,14 +99,14 @@ class EntityParser:
             line: bytes | memoryview = view[start : end - 1]
             if not text.startswith(b"},", end - 2):  # as all but a few lines end
                 raw = text[start:end]
-                line, opens, closes = strip_array(raw)
+                line, opens, closes = _strip_array(raw)
                 unclosed += opens - closes
                 if not line and not raw.strip():
                     skips.add("blank line", line=number, text="", bad=False)
             start = end + 1
             if not line:
                 continue
-            target = EntityRows() if careful or self.chooses else rows
+            target = _EntityRows() if careful or self.chooses else rows
             try:
                 entity = self.decode(line)
                 if entity.redirect is not None and entity.entity is not None:
@@ -132,7 +132,7 @@ class EntityParser:
         return ParsedBlock(batches, skips, np.array(numbers, np.int64), np.array(lines, np.int64), unclosed)
 
     def read_entity(
-        self, entity: WikidataEntity, line: bytes | memoryview, number: int, rows: EntityRows, skips: Skips
+        self, entity: WikidataEntity, line: bytes | memoryview, number: int, rows: _EntityRows, skips: Skips
     ) -> int:
         """Add the rows of an entity; give its number, 0 where it has none. Nothing is added where ValueError is raised.
 
@@ -164,18 +164,18 @@ class EntityParser:
                 column.clear()
             return entity_number
         if sitelinks and (labelled or len(facts[0]) > before):
-            append(rows.columns["counts"], entity_id, 0, sitelinks)
+            _append(rows.columns["counts"], entity_id, 0, sitelinks)
         if entity.aliases:
             self.add_aliases(entity.aliases, entity_id, rows.columns["names"])
         if entity.descriptions:
             self.add_terms(entity.descriptions, entity_id, rows.columns["descriptions"])
         return entity_number
 
-    def add_terms(self, terms: Members[Term], entity_id: str, columns: Columns) -> bool:
+    def add_terms(self, terms: Members[Term], entity_id: str, columns: _Columns) -> bool:
         """Add the labels or descriptions in the languages asked for; tell whether there is one."""
         entities, ranks, texts, tags = columns
         rank_of, before = self.ranks, len(entities)
-        for tag, term in members(terms):
+        for tag, term in _members(terms):
             rank = rank_of[tag]
             if rank is not None and term.value.strip():
                 entities.append(entity_id)
@@ -184,25 +184,25 @@ class EntityParser:
                 tags.append(tag.lower())
         return len(entities) > before
 
-    def add_aliases(self, aliases: Members[list[Term]], entity_id: str, columns: Columns) -> None:
+    def add_aliases(self, aliases: Members[list[Term]], entity_id: str, columns: _Columns) -> None:
         """Add the aliases in the languages asked for."""
-        for tag, terms in members(aliases):
+        for tag, terms in _members(aliases):
             if self.ranks[tag] is not None:
                 for term in terms:
                     if term.value.strip():
-                        append(columns, entity_id, ALIAS, term.value, tag.lower())
+                        _append(columns, entity_id, ALIAS, term.value, tag.lower())
 
     def add_claims(
-        self, entity: WikidataEntity, line: bytes | memoryview, number: int, rows: EntityRows, skips: Skips
+        self, entity: WikidataEntity, line: bytes | memoryview, number: int, rows: _EntityRows, skips: Skips
     ) -> None:
         """Add the values of the best statements as facts, and the types and superclasses among them."""
         subjects, relations, objects = rows.columns["facts"]
         entity_id, properties = entity.id, self.keep.properties
-        for relation, statements in members(entity.claims):
+        for relation, statements in _members(entity.claims):
             if properties and relation not in properties and relation not in (TYPE, SUBCLASS):
                 continue
             values: list[str] = []
-            for statement in statements if len(statements) == 1 else best(statements):
+            for statement in statements if len(statements) == 1 else _best(statements):
                 if statement.rank == "deprecated":
                     continue
                 datavalue = statement.mainsnak.datavalue
@@ -215,7 +215,7 @@ class EntityParser:
                     if spell:
                         values.append(spell(datavalue.value))  # type: ignore[union-attr]
                     else:
-                        kind, value = unknown_value(line, relation, statement, statements)
+                        kind, value = _unknown_value(line, relation, statement, statements)
                         values.append(value)
                         skips.add(kind, line=number, text=f"{entity_id} {relation}", bad=False)
                 except (AttributeError, TypeError, ValueError) as error:
@@ -232,12 +232,12 @@ class EntityParser:
                 classes += values
 
 
-def members(record: dict[str, T] | list[Any]) -> "Iterable[tuple[str, T]]":
+def _members(record: dict[str, _T] | list[Any]) -> "Iterable[tuple[str, _T]]":
     """Return the members of an object; an empty array stands for one without any."""
     return record.items() if isinstance(record, dict) else ()
 
 
-def strip_array(raw: bytes) -> tuple[bytes, bool, bool]:
+def _strip_array(raw: bytes) -> tuple[bytes, bool, bool]:
     """Take the ends of the array and the comma off a line; tell whether it opens and closes the array."""
     line, opens, closes = raw.strip(), False, False
     if line[:1] != b"{":
@@ -250,7 +250,7 @@ def strip_array(raw: bytes) -> tuple[bytes, bool, bool]:
     return line.removesuffix(b","), opens, closes
 
 
-def unknown_value(
+def _unknown_value(
     line: bytes | memoryview, relation: str, statement: Statement, statements: list[Statement]
 ) -> tuple[str, str]:
     """Write a value of an unknown type as text, for which its line is read once more, whole; say which type it has."""
@@ -263,6 +263,6 @@ def unknown_value(
     return f"value of the unknown kind {datavalue['type']!r}, kept as text", text
 
 
-def best(statements: list[Statement]) -> list[Statement]:
+def _best(statements: list[Statement]) -> list[Statement]:
     """Return the preferred statements, or all where none is preferred."""
     return [statement for statement in statements if statement.rank == "preferred"] or statements

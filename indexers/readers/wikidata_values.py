@@ -12,21 +12,21 @@ from urllib.parse import unquote
 from msgspec import Meta, Struct
 
 ENTITY = "http://www.wikidata.org/entity/"
-EARTH = "Q2"
-XSD = "http://www.w3.org/2001/XMLSchema#"
-ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
-TIME = re.compile(r"([+-]?)(\d+)-(\d\d)-(\d\d)T.*")
-POINT = re.compile(r"(?:<(\S+)> )?Point\((\S+) (\S+)\)", re.IGNORECASE)
-COMMONS = ("http://commons.wikimedia.org/wiki/Special:FilePath/", "http://commons.wikimedia.org/data/main/")
+_EARTH = "Q2"
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
+_TIME = re.compile(r"([+-]?)(\d+)-(\d\d)-(\d\d)T.*")
+_POINT = re.compile(r"(?:<(\S+)> )?Point\((\S+) (\S+)\)", re.IGNORECASE)
+_COMMONS = ("http://commons.wikimedia.org/wiki/Special:FilePath/", "http://commons.wikimedia.org/data/main/")
 
-DECADE, CENTURY, YEAR, MONTH, DAY = 8, 7, 9, 10, 11
+_DECADE, _CENTURY, _YEAR, _MONTH, _DAY = 8, 7, 9, 10, 11
 """Wikibase's precision of times."""
 
-YEAR_DIGITS = 4
+_YEAR_DIGITS = 4
 """Digits that a year has at least."""
 
-T = TypeVar("T")
-Members = dict[str, T] | Annotated[list[T], Meta(max_length=0)]
+_T = TypeVar("_T")
+Members = dict[str, _T] | Annotated[list[_T], Meta(max_length=0)]
 """An object by the names of its members; the dump writes an empty one as an empty array."""
 
 
@@ -91,7 +91,7 @@ class WikidataEntity(Struct, gc=False):
     redirect: str | None = None
 
 
-def spell_entity(value: WikidataValue) -> str:
+def _spell_entity(value: WikidataValue) -> str:
     """Write an entity as its id."""
     if value.id is None:
         return f"Q{value.numeric_id:d}"
@@ -106,61 +106,61 @@ def literal(text: str) -> str:
         raise ValueError("an empty text")
     # Four looks for a letter take half of the time of one by a pattern.
     if '"' in text or "\\" in text or "\n" in text or "\r" in text:
-        text = text.translate(ESCAPES)
+        text = text.translate(_ESCAPES)
     return f'"{text}"'
 
 
-def spell_time(time: str, precision: int) -> str:
+def _spell_time(time: str, precision: int) -> str:
     """Write a time as exactly as it is known: a day, a month, a year, or `1950s`, `20th century` as text."""
-    parts = TIME.fullmatch(time)
+    parts = _TIME.fullmatch(time)
     if parts is None:
         raise ValueError("no time")
     sign, digits, month, day = parts.groups()
-    year = f"{int(digits):04d}" if len(digits) != YEAR_DIGITS else digits
+    year = f"{int(digits):04d}" if len(digits) != _YEAR_DIGITS else digits
     sign = "-" if sign == "-" else ""
-    if precision >= DAY and day != "00":
-        return f'"{sign}{year}-{month}-{day}"^^<{XSD}date>'
-    if precision >= MONTH and month != "00":
-        return f'"{sign}{year}-{month}"^^<{XSD}gYearMonth>'
-    if precision >= YEAR:
-        return f'"{sign}{year}"^^<{XSD}gYear>'
-    return spell_age(int(digits), precision, " BCE" if sign else "")
+    if precision >= _DAY and day != "00":
+        return f'"{sign}{year}-{month}-{day}"^^<{_XSD}date>'
+    if precision >= _MONTH and month != "00":
+        return f'"{sign}{year}-{month}"^^<{_XSD}gYearMonth>'
+    if precision >= _YEAR:
+        return f'"{sign}{year}"^^<{_XSD}gYear>'
+    return _spell_age(int(digits), precision, " BCE" if sign else "")
 
 
-def spell_age(year: int, precision: int, era: str) -> str:
+def _spell_age(year: int, precision: int, era: str) -> str:
     """Write a decade, a century, a millennium, or a number of years."""
-    if precision == DECADE:
+    if precision == _DECADE:
         return f'"{year // 10 * 10}s{era}"'
-    if precision == CENTURY:
-        return f'"{ordinal((year + 99) // 100)} century{era}"'
+    if precision == _CENTURY:
+        return f'"{_ordinal((year + 99) // 100)} century{era}"'
     return (
         f'"about {year:,} years{era}"'
-        if precision < CENTURY - 1
-        else f'"{ordinal((year + 999) // 1000)} millennium{era}"'
+        if precision < _CENTURY - 1
+        else f'"{_ordinal((year + 999) // 1000)} millennium{era}"'
     )
 
 
-def ordinal(number: int) -> str:
+def _ordinal(number: int) -> str:
     """Write 1st, 2nd, 3rd, 4th, 11th."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
 
 
-def spell_quantity(amount: str, unit: str) -> str:
+def _spell_quantity(amount: str, unit: str) -> str:
     """Write an amount; its unit is the datatype until the build knows the unit's name."""
     float(amount)
-    datatype = f"{XSD}decimal" if unit == "1" else f"{ENTITY}{unit.rpartition('/')[2]}"
+    datatype = f"{_XSD}decimal" if unit == "1" else f"{ENTITY}{unit.rpartition('/')[2]}"
     return f'"{amount.removeprefix("+")}"^^<{datatype}>'
 
 
-def spell_place(latitude: float, longitude: float, globe: str) -> str:
+def _spell_place(latitude: float, longitude: float, globe: str) -> str:
     """Write coordinates as latitude, longitude; a globe other than the Earth stands behind them as a unit does."""
-    text = f'"{spell_number(latitude)}, {spell_number(longitude)}"'
+    text = f'"{_spell_number(latitude)}, {_spell_number(longitude)}"'
     world = globe.rpartition("/")[2]
-    return text if world in (EARTH, "") else f"{text}^^<{ENTITY}{world}>"
+    return text if world in (_EARTH, "") else f"{text}^^<{ENTITY}{world}>"
 
 
-def spell_number(number: float) -> str:
+def _spell_number(number: float) -> str:
     """Write a number without an empty fraction."""
     return repr(float(number)).removesuffix(".0")
 
@@ -170,33 +170,33 @@ def spell_typed(text: str, datatype: str) -> str:
 
     RDF gives every time to the day, and counts a year 0 before Christ where the dump does not.
     """
-    if datatype == f"{XSD}dateTime" and (time := TIME.fullmatch(text)):
+    if datatype == f"{_XSD}dateTime" and (time := _TIME.fullmatch(text)):
         sign, year = time[1], int(time[2])
         if sign == "-" or not year:
             sign, year = "-", year + 1
-        return spell_time(f"{sign}{year:04d}-{time[3]}-{time[4]}T", DAY)
-    if datatype == f"{XSD}decimal":
-        return spell_quantity(text, "1")
-    if datatype.endswith("#wktLiteral") and (point := POINT.fullmatch(text)):
-        return spell_place(float(point[3]), float(point[2]), point[1] or "")
+        return _spell_time(f"{sign}{year:04d}-{time[3]}-{time[4]}T", _DAY)
+    if datatype == f"{_XSD}decimal":
+        return _spell_quantity(text, "1")
+    if datatype.endswith("#wktLiteral") and (point := _POINT.fullmatch(text)):
+        return _spell_place(float(point[3]), float(point[2]), point[1] or "")
     return literal(text)
 
 
 def spell_address(iri: str) -> str:
     """Write an IRI that is no entity as the JSON dump has it: the name of a file on Commons, or an address as text."""
-    for prefix in COMMONS:
+    for prefix in _COMMONS:
         if iri.startswith(prefix):
             return literal(unquote(iri.removeprefix(prefix)).replace("_", " "))
     return literal(iri)
 
 
 SPELLINGS: dict[str, Callable[[Any], str]] = {
-    "wikibase-entityid": spell_entity,
+    "wikibase-entityid": _spell_entity,
     "string": literal,
-    "time": lambda value: spell_time(value.time, value.precision),
-    "quantity": lambda value: spell_quantity(value.amount, value.unit),
+    "time": lambda value: _spell_time(value.time, value.precision),
+    "quantity": lambda value: _spell_quantity(value.amount, value.unit),
     "monolingualtext": lambda value: f"{literal(value.text)}@" + value.language,
-    "globecoordinate": lambda value: spell_place(value.latitude, value.longitude, value.globe),
+    "globecoordinate": lambda value: _spell_place(value.latitude, value.longitude, value.globe),
 }
 """How a value of the dump is written as an object, by the name of its type.
 

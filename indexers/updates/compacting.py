@@ -32,7 +32,7 @@ from kbtools.record_files import write_record
 
 logger = logging.getLogger(__name__)
 
-ENTITIES_AT_ONCE = 200_000
+_ENTITIES_AT_ONCE = 200_000
 """Entities that are copied in one piece, with a million facts where each has five."""
 
 
@@ -49,16 +49,16 @@ def compact(path: Path, *, watch: BuildProgress, memory: str = MEMORY) -> Manife
     require_address_space()
     with replacing(path) as (folder, kb):
         assert isinstance(kb, Overlay)
-        written = write_tables(lambda tables: fill(tables, kb), folder, watch=watch, memory=memory)
-        manifest = merged_manifest(kb.manifest, written)
+        written = write_tables(lambda tables: _fill(tables, kb), folder, watch=watch, memory=memory)
+        manifest = _merged_manifest(kb.manifest, written)
         check(folder, manifest)
         write_record(folder / MANIFEST, manifest.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)
-        move_vectors(kb, folder, manifest)
+        _move_vectors(kb, folder, manifest)
         watch.done("check", "every file and count as written")
     return manifest
 
 
-def merged_manifest(old: Manifest, written: Manifest) -> Manifest:
+def _merged_manifest(old: Manifest, written: Manifest) -> Manifest:
     """Return the manifest of a merge: sources, options and history are those of before."""
     change = Change(MERGE, written.built, old.digest, written.digest, bytes=sum(written.files.values()))
     counts = {kind: Count(before.duplicate + written.counts[kind].unique, written.counts[kind].unique)
@@ -66,53 +66,53 @@ def merged_manifest(old: Manifest, written: Manifest) -> Manifest:
     return replace(written, counts=counts, sources=old.sources, options=old.options, history=(*old.history, change))
 
 
-def fill(tables: Staging, kb: Overlay) -> None:
+def _fill(tables: Staging, kb: Overlay) -> None:
     """Put all that a knowledge base holds into the work tables of a build."""
     tables.require_memory(sum(kb.manifest.files.values()))
-    ids = pa.concat_arrays([checked(kb, strings_of(kb.base.entity_ids)), pa.array(kb.added_ids(), pa.large_string())])
+    ids = pa.concat_arrays([_checked(kb, _strings_of(kb.base.entity_ids)), pa.array(kb.added_ids(), pa.large_string())])
     relations, types = (pa.array(labels, pa.string()) for labels in (kb.relations, kb.types))
     every, usual = kb.entity_rows(), usual_language(kb.manifest.languages)
-    for first in range(0, len(every), ENTITIES_AT_ONCE):
-        rows = every[first : first + ENTITIES_AT_ONCE]
+    for first in range(0, len(every), _ENTITIES_AT_ONCE):
+        rows = every[first : first + _ENTITIES_AT_ONCE]
         facts = kb.facts_of(rows)
-        add(tables, "facts", ids.take(facts[:, 0]), relations.take(facts[:, 1]), ids.take(facts[:, 2]))
+        _add(tables, "facts", ids.take(facts[:, 0]), relations.take(facts[:, 1]), ids.take(facts[:, 2]))
         kinds = kb.types_of(rows)
-        add(tables, "types", ids.take(np.repeat(rows, np.diff(kinds.starts))), types.take(kinds.values))
+        _add(tables, "types", ids.take(np.repeat(rows, np.diff(kinds.starts))), types.take(kinds.values))
         described = [
             (row, rank, line, tag)
             for row, text in zip(rows.tolist(), kb.descriptions(rows), strict=True)
             if text
-            for rank, (tag, line) in enumerate(texts_by_tag(text, usual))
+            for rank, (tag, line) in enumerate(_texts_by_tag(text, usual))
         ]
-        owners, places, lines, tags = columns_of(described, pa.uint32(), pa.uint8(), pa.string(), pa.string())
-        add(tables, "descriptions", ids.take(owners), places, lines, tags)
+        owners, places, lines, tags = _columns_of(described, pa.uint32(), pa.uint8(), pa.string(), pa.string())
+        _add(tables, "descriptions", ids.take(owners), places, lines, tags)
         is_own, others, places = kb.split(rows, NAMES)
         for part, own_rows, entities in ((kb.base, others, others), (kb.segment, places, rows[is_own])):
-            owners, ranks, texts, tags = name_rows(part, own_rows)
-            add(tables, "names", ids.take(entities[owners]), ranks, texts, tags)
+            owners, ranks, texts, tags = _name_rows(part, own_rows)
+            _add(tables, "names", ids.take(entities[owners]), ranks, texts, tags)
     named = [
         (relation, stored_text(name)) for relation, name in zip(kb.relations, kb.relation_names, strict=True) if name
     ]
     tables.run("CREATE TABLE relation_labels (relation VARCHAR, text VARCHAR)")
     if named:
-        tables.add("relation_labels", pa.table(columns_of(named), names=["relation", "text"]))
+        tables.add("relation_labels", pa.table(_columns_of(named), names=["relation", "text"]))
     survivors = {
         old: row for old in chain(kb.base.redirects, kb.segment.redirects) if (row := kb.row_of(old)) is not None
     }
     merged = [(old, row) for old, row in survivors.items() if kb.ids(np.array([row], dtype=np.uint32)) != [old]]
-    former, rows = columns_of(merged, pa.string(), pa.uint32())
-    add(tables, "redirects", former, ids.take(rows), to="merged")
+    former, rows = _columns_of(merged, pa.string(), pa.uint32())
+    _add(tables, "redirects", former, ids.take(rows), to="merged")
     keys, entities, counts = kb.counts_about(every)
-    add(tables, "counts", ids.take(entities), pa.array(keys), pa.array(counts))
+    _add(tables, "counts", ids.take(entities), pa.array(keys), pa.array(counts))
 
 
-def name_rows(kb: EmbeddedKB, entities: NDArray[Any]) -> tuple[NDArray[np.int64], pa.Array, pa.Array, pa.Array]:
+def _name_rows(kb: EmbeddedKB, entities: NDArray[Any]) -> tuple[NDArray[np.int64], pa.Array, pa.Array, pa.Array]:
     """Return places of some entities, and ranks, texts and languages of their names, a row for each language."""
     bounds, names = spread(kb.columns["alias.first"], entities, len(kb.alias_texts))
     owners = np.repeat(np.arange(len(entities)), np.diff(bounds))
     first, flags = int(names[0]) if len(names) else 0, kb.columns["alias.is_alias"][names].astype(bool)
-    span = strings_of(kb.alias_texts).slice(first, int(names[-1]) + 1 - first if len(names) else 0)
-    texts = checked(kb, span).take(names - first)
+    span = _strings_of(kb.alias_texts).slice(first, int(names[-1]) + 1 - first if len(names) else 0)
+    texts = _checked(kb, span).take(names - first)
     # Aliases are ordered by language, then by text: where texts fall, those of the next language begin.
     falls = np.zeros(len(names), dtype=np.int64)
     if len(names) > 1:
@@ -120,12 +120,12 @@ def name_rows(kb: EmbeddedKB, entities: NDArray[Any]) -> tuple[NDArray[np.int64]
         falls[1:] &= flags[1:] & flags[:-1] & (owners[1:] == owners[:-1])
     before = falls.cumsum()
     group = np.minimum(1 + before - before[bounds[:-1][owners]] if len(names) else before, LAST_RANK)
-    places, is_alias, tags = list_terms(kb.languages, names, flags)
+    places, is_alias, tags = _list_terms(kb.languages, names, flags)
     ranks = pa.array(np.where(is_alias, ALIAS, np.where(flags, group, 0)[places]), pa.uint8())
     return owners[places], ranks, texts.take(places), tags
 
 
-def list_terms(
+def _list_terms(
     languages: LanguageSets, names: NDArray[np.int64], is_alias: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], pa.Array]:
     """Return names as sources have them, one row for each of their languages.
@@ -146,7 +146,7 @@ def list_terms(
     return places, flags[pairs], tags.take(pairs)
 
 
-def move_vectors(kb: Overlay, folder: Path, manifest: Manifest) -> None:
+def _move_vectors(kb: Overlay, folder: Path, manifest: Manifest) -> None:
     """Write the vectors of entities under the rows that those have now."""
     try:
         live = kb.vectors()
@@ -170,12 +170,12 @@ def move_vectors(kb: Overlay, folder: Path, manifest: Manifest) -> None:
     write_vectors(folder, new_kb, vectors, kind=live.kind)
 
 
-def texts_by_tag(text: str, usual: str) -> Iterable[tuple[str, str]]:
+def _texts_by_tag(text: str, usual: str) -> Iterable[tuple[str, str]]:
     """Return a text in each of its languages, the usual one of a text that has none."""
     return text.by_tag.items() if isinstance(text, SpokenText) else [(usual, text)]
 
 
-def add(tables: Staging, kind: Kind, *columns: Any, to: str = "") -> None:
+def _add(tables: Staging, kind: Kind, *columns: Any, to: str = "") -> None:
     """Append columns of a kind to a work table, by default that of its name."""
     schema = SCHEMAS[kind]
     arrays = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
@@ -183,13 +183,13 @@ def add(tables: Staging, kind: Kind, *columns: Any, to: str = "") -> None:
         tables.add(to or kind, pa.Table.from_arrays(arrays, schema=schema))
 
 
-def columns_of(rows: Sequence[tuple[Any, ...]], *types: pa.DataType) -> list[pa.Array]:
+def _columns_of(rows: Sequence[tuple[Any, ...]], *types: pa.DataType) -> list[pa.Array]:
     """Turn rows into columns, pairs of texts unless `types` say otherwise."""
     columns = zip(*rows, strict=True) if rows else [()] * max(2, len(types))
     return [pa.array(column, kind) for column, kind in zip(columns, (*types, pa.string(), pa.string()), strict=False)]
 
 
-def checked(kb: FolderKB, strings: Any) -> Any:
+def _checked(kb: FolderKB, strings: Any) -> Any:
     """Return strings of a knowledge base; raise KBUnusable where Arrow would read beyond their bytes."""
     try:
         strings.validate(full=True)
@@ -198,6 +198,6 @@ def checked(kb: FolderKB, strings: Any) -> Any:
     return strings
 
 
-def strings_of(table: StringTable) -> Any:
+def _strings_of(table: StringTable) -> Any:
     """Return a table of strings as Arrow has it, without reading it."""
     return pa.LargeStringArray.from_buffers(len(table), pa.py_buffer(table.starts), pa.py_buffer(table.bytes))

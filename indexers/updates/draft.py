@@ -18,20 +18,20 @@ Pair = tuple[int, int]
 Parts = dict[str, bool]
 """The languages of a name, each with whether it is an alias there."""
 
-Value = TypeVar("Value")
+_Value = TypeVar("_Value")
 
 
-class DraftName(NamedTuple):
+class _DraftName(NamedTuple):
     """The rank of a name, 0 in the first language and ALIAS of an alias, and its languages."""
 
     rank: int
     parts: Parts
 
 
-Names = dict[str, DraftName]
+_Names = dict[str, _DraftName]
 
 
-class Updatable(KnowledgeBase, Protocol):
+class _Updatable(KnowledgeBase, Protocol):
     """A knowledge base that is updated, in whatever home."""
 
     @property
@@ -44,16 +44,16 @@ class Updatable(KnowledgeBase, Protocol):
         ...
 
 
-class Drafted(dict[int, Value], Generic[Value]):
+class _Drafted(dict[int, _Value], Generic[_Value]):
     """Something that each drafted entity has, by row, to be changed; it is read when it is first looked at.
 
     Entities from row `known` on are new, and have what `empty` makes.
     """
 
-    def __init__(self, known: int, empty: Callable[[], Value], read: Callable[[EntityRows], Iterable[Value]]) -> None:
+    def __init__(self, known: int, empty: Callable[[], _Value], read: Callable[[EntityRows], Iterable[_Value]]) -> None:
         self.known, self.empty, self.read = known, empty, read
 
-    def __missing__(self, row: int) -> Value:
+    def __missing__(self, row: int) -> _Value:
         self.fetch([row])
         return self[row]
 
@@ -65,7 +65,7 @@ class Drafted(dict[int, Value], Generic[Value]):
             self.update(zip(stored, self.read(as_rows(stored)), strict=True))
 
 
-def one_line(text: str) -> str:
+def _one_line(text: str) -> str:
     """Return a text without line breaks, nor the marks between languages."""
     return " ".join(text.split())
 
@@ -77,7 +77,7 @@ class Draft:
     are the changes made; `missing` is what was to be taken away and is not there, with the first of each kind.
     """
 
-    def __init__(self, kb: Updatable) -> None:
+    def __init__(self, kb: _Updatable) -> None:
         self.kb = kb
         self.known_entities = kb.row_count
         self.new_ids: list[str] = []
@@ -87,9 +87,9 @@ class Draft:
         self.relation_names = list(kb.relation_names)
         self.usual = usual_language(kb.manifest.languages)
         self.rows: dict[str, int | None] = {}
-        self.facts: Drafted[set[Pair]] = Drafted(self.known_entities, set, self.read_facts)
-        self.names: Drafted[Names] = Drafted(self.known_entities, dict, self.read_names)
-        self.kinds: Drafted[set[int]] = Drafted(self.known_entities, set, self.read_types)
+        self.facts: _Drafted[set[Pair]] = _Drafted(self.known_entities, set, self.read_facts)
+        self.names: _Drafted[_Names] = _Drafted(self.known_entities, dict, self.read_names)
+        self.kinds: _Drafted[set[int]] = _Drafted(self.known_entities, set, self.read_types)
         self.descriptions: dict[int, str] = {}
         self.into: dict[int, set[Pair]] = defaultdict(set)
         self.incoming: Counter[int] = Counter()
@@ -107,7 +107,7 @@ class Draft:
             facts[subject].add((relation, target))
         return facts.values()
 
-    def read_names(self, entities: EntityRows) -> Iterable[Names]:
+    def read_names(self, entities: EntityRows) -> Iterable[_Names]:
         return map(names_by_text, self.kb.ranked_names(entities))
 
     def read_types(self, entities: EntityRows) -> Iterable[set[int]]:
@@ -262,27 +262,27 @@ class Draft:
             self.miss("relations", relation)
             return
         before = self.relation_names[row]
-        name = with_text(before, language, one_line(text), usual=self.usual)
+        name = with_text(before, language, _one_line(text), usual=self.usual)
         if stored_text(before) != stored_text(name):
             self.relation_names[row] = name
             self.counts["relations named"] += 1
 
     # Names
 
-    def name(self, row: int, text: str, name: DraftName) -> None:
+    def name(self, row: int, text: str, name: _DraftName) -> None:
         """Add a name to an entity, with the languages in which it is a name, or an alias."""
         names = self.names[row]
-        rank, own = names.get(text, DraftName(name.rank, {}))
+        rank, own = names.get(text, _DraftName(name.rank, {}))
         self.counts["names added"] += text not in names or not own.keys() >= name.parts.keys()
         merged = own | {tag: is_alias and own.get(tag, True) for tag, is_alias in name.parts.items()}
-        names[text] = DraftName(min(rank, name.rank), merged)
+        names[text] = _DraftName(min(rank, name.rank), merged)
 
     def add_name(self, entity_id: str, text: str, rank: int, language: str = "") -> None:
         """Add a name to an entity; if the id is only that of a relation, the relation gets it."""
         if entity_id in self.relation_rows and self.find(entity_id) is None:
             self.name_relation(entity_id, text, language)
         else:
-            self.name(self.require(entity_id), text, DraftName(rank, {language or UND: rank == ALIAS}))
+            self.name(self.require(entity_id), text, _DraftName(rank, {language or UND: rank == ALIAS}))
 
     def bearers(self, texts: Collection[str]) -> dict[str, set[int]]:
         """Return the entities with each name in lower case, as far as this draft goes; capitals make no difference."""
@@ -361,7 +361,7 @@ class Draft:
         """Put a description in the place of the one that an entity has, in a language if one is given."""
         row = self.require(entity_id)
         before = self.description_of(row)
-        line = with_text(before, language, one_line(text), usual=self.usual)
+        line = with_text(before, language, _one_line(text), usual=self.usual)
         if stored_text(line) != stored_text(before):
             self.descriptions[row] = line
             self.counts["descriptions changed"] += 1
@@ -415,9 +415,9 @@ class Draft:
         return counts is not None and int(counts[0]) > -gained
 
 
-def names_by_text(names: Sequence[tuple[SpokenName, int]]) -> Names:
+def names_by_text(names: Sequence[tuple[SpokenName, int]]) -> _Names:
     """Return ranked names as a draft keeps them."""
-    return {name.text: DraftName(rank, name.parts) for name, rank in names}
+    return {name.text: _DraftName(rank, name.parts) for name, rank in names}
 
 
 def as_rows(rows: Iterable[int]) -> EntityRows:

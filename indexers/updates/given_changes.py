@@ -30,7 +30,7 @@ def given_sources(
         sources = [
             source
             for kind, given in changes_by_kind.items()
-            for source in update_sources(kind, given, folder / f"{kind}.jsonl", columns)
+            for source in _update_sources(kind, given, folder / f"{kind}.jsonl", columns)
         ]
         if not sources:
             raise BadArgument("give at least one change, such as add or remove", name="add")
@@ -47,17 +47,17 @@ def compact_given(kb: str | Path, *, memory: str) -> None:
     compact(Path(kb), watch=BuildProgress(), memory=memory)
 
 
-def update_sources(kind: str, given: Any, path: Path, columns: Mapping[str, str]) -> Iterator[UpdateSource]:
+def _update_sources(kind: str, given: Any, path: Path, columns: Mapping[str, str]) -> Iterator[UpdateSource]:
     """Yield the files of a kind of changes, or the one that they are written to."""
     if kind in ("add", "remove"):
-        yield from changes_of(kind, given, path)
+        yield from _changes_of(kind, given, path)
         return
     rows = kind.removeprefix("remove_")
     role: Role = "remove" if rows != kind else "add"
     yield from (UpdateSource(source, role) for source in sources_of(rows, given, path, columns))
 
 
-def changes_of(kind: str, given: Any, path: Path) -> Iterator[UpdateSource]:
+def _changes_of(kind: str, given: Any, path: Path) -> Iterator[UpdateSource]:
     """Yield files of records or ids, or the one that they are written to."""
     role: Role = "changes" if kind == "add" else "gone"
     if isinstance(given, Path) or (isinstance(given, str) and (kind == "add" or Path(given).is_file())):

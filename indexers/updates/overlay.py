@@ -30,7 +30,7 @@ from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.vector_index import VectorIndex
 from kbtools.text.rungs import Form
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 FACTS, NAMES, TYPES, DESCRIPTION, COUNTS, INCOMING, NEW, GONE = (1 << bit for bit in range(8))
 """What of an entity is changed, in bits: the base no longer counts for it, and the segment has it whole. INCOMING: it
@@ -40,7 +40,7 @@ changed."""
 VANISHED, STORED, NORMAL = range(3)
 """The states of a form of a changed name: no name has it any more, some name has it, as its normal form."""
 
-MOST_MERGED, MOST_MERGED_FACTS = 10_000, 2_000_000
+_MOST_MERGED, MOST_MERGED_FACTS = 10_000, 2_000_000
 """Entities whose merged incoming facts are kept, and facts of all of them: 16 MB, or those of one that has more."""
 
 
@@ -122,7 +122,7 @@ class Overlay(FolderKB):
         is_own = (self.changes[entities] & what).astype(bool)
         return is_own, entities[~is_own], self.places(entities[is_own])
 
-    def read(self, entities: EntityRows, what: int, of: Callable[[EmbeddedKB, NDArray[Any]], list[T]]) -> list[T]:
+    def read(self, entities: EntityRows, what: int, of: Callable[[EmbeddedKB, NDArray[Any]], list[_T]]) -> list[_T]:
         """Return a value for each entity, read where it has what it is about."""
         if home := self.home(entities, what):
             return of(*home)
@@ -137,7 +137,7 @@ class Overlay(FolderKB):
         if home := self.home(entities, what):
             return of(*home)
         is_own, others, places = self.split(entities, what)
-        return joined(is_own, of(self.base, others).astype(np.int64), of(self.segment, places))
+        return _joined(is_own, of(self.base, others).astype(np.int64), of(self.segment, places))
 
     def group(self, entities: EntityRows, what: int, of: Callable[[EmbeddedKB, NDArray[Any]], Grouped]) -> Grouped:
         """Return relations or types of each entity, as `read` returns values."""
@@ -145,10 +145,10 @@ class Overlay(FolderKB):
             return of(*home)
         is_own, others, places = self.split(entities, what)
         base, own = of(self.base, others), of(self.segment, places)
-        sizes = joined(is_own, np.diff(base.starts), np.diff(own.starts))
+        sizes = _joined(is_own, np.diff(base.starts), np.diff(own.starts))
         starts = np.zeros(len(entities) + 1, dtype=np.int64)
         sizes.cumsum(out=starts[1:])
-        return Grouped(starts, joined(is_own.repeat(sizes), base.values, own.values))
+        return Grouped(starts, _joined(is_own.repeat(sizes), base.values, own.values))
 
     # Entities, relations and types
 
@@ -228,7 +228,7 @@ class Overlay(FolderKB):
             return self.base.facts_of(entities) if home[0] is self.base else self.own_facts(home[1])
         is_own, others, places = self.split(entities, FACTS)
         of_own = is_own.repeat(self.fact_counts(entities))
-        return joined(of_own, self.base.facts_of(others), self.own_facts(places))
+        return _joined(of_own, self.base.facts_of(others), self.own_facts(places))
 
     def own_facts(self, places: NDArray[Any]) -> NDArray[np.int64]:
         """Return facts of the segment, with the rows that its entities have here."""
@@ -254,7 +254,7 @@ class Overlay(FolderKB):
         if entity_row not in self.merged:
             # They are kept in memory: of an entity that millions of facts point at merging takes long.
             facts, kept = self.merge_incoming(entity_row), sum(len(other.subjects) for other in self.merged.values())
-            if len(facts.subjects) + kept > MOST_MERGED_FACTS or len(self.merged) > MOST_MERGED:
+            if len(facts.subjects) + kept > MOST_MERGED_FACTS or len(self.merged) > _MOST_MERGED:
                 self.merged = {}
             self.merged[entity_row] = facts
         return self.merged[entity_row]
@@ -270,7 +270,7 @@ class Overlay(FolderKB):
         if not len(own.subjects):
             return IncomingFacts(base.relations[kept], base.subjects[kept])
         # Relation and subject in one number, which sorts as they do: two sorted runs are merged.
-        keys = np.concatenate([as_keys(base)[kept], as_keys(own)])
+        keys = np.concatenate([_as_keys(base)[kept], _as_keys(own)])
         keys.sort(kind="stable")
         return IncomingFacts((keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32))
 
@@ -391,13 +391,13 @@ class Overlay(FolderKB):
         return FaissVectors(self.path, self.manifest, gone=gone)
 
 
-def joined(is_own: NDArray[np.bool_], base: NDArray[Any], own: NDArray[Any]) -> NDArray[Any]:
+def _joined(is_own: NDArray[np.bool_], base: NDArray[Any], own: NDArray[Any]) -> NDArray[Any]:
     """Put values of the base and of the segment in the order in which they were asked for."""
     values = np.empty((len(is_own), *base.shape[1:]), dtype=base.dtype)
     values[~is_own], values[is_own] = base, own
     return values
 
 
-def as_keys(facts: IncomingFacts) -> NDArray[np.uint64]:
+def _as_keys(facts: IncomingFacts) -> NDArray[np.uint64]:
     """Put relation and subject of each fact into one number, which sorts as they do."""
     return facts.relations.astype(np.uint64) << np.uint64(32) | facts.subjects

@@ -42,25 +42,25 @@ from kbtools.indexers.updates.overlay import (
 from kbtools.kb.language_tags import UND, stored_text
 from kbtools.kb.rows import EntityRows
 
-Facts = NDArray[np.int64]
+_Facts = NDArray[np.int64]
 """Rows of subject, relation and object: (facts, 3)."""
 
-WHOLE = FACTS | NAMES | TYPES | DESCRIPTION | COUNTS | INCOMING
+_WHOLE = FACTS | NAMES | TYPES | DESCRIPTION | COUNTS | INCOMING
 """All that may change of an entity, as it does of one that is new or deleted: the base is not asked for those."""
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenSegment:
+class _WrittenSegment:
     """A segment as it was written, with its columns in `content`, and the number of stored forms with it."""
 
     content: Content
     forms: int
 
 
-def write_segment(draft: Draft, kb: EmbeddedKB | Overlay, folder: Path) -> WrittenSegment:
+def write_segment(draft: Draft, kb: EmbeddedKB | Overlay, folder: Path) -> _WrittenSegment:
     """Write the segment that a draft of a knowledge base leaves behind, in place of the one that it has."""
     (folder / WORK).mkdir(parents=True)
-    tables = SegmentTables(draft, kb)
+    tables = _SegmentTables(draft, kb)
     content = write_content(tables, folder, done=lambda step, counts: None, threads=1)
     shutil.rmtree(folder / WORK)
     files, checksums = dict(content.files), dict(content.checksums)
@@ -74,11 +74,11 @@ def write_segment(draft: Draft, kb: EmbeddedKB | Overlay, folder: Path) -> Writt
         files[name] = (folder / name).stat().st_size
         digest.update(f"{name}={checksums[name]}\n".encode())
     content = replace(content, digest=digest.hexdigest(), files=files, checksums=checksums)
-    return WrittenSegment(content, len(tables.base.forms) + tables.form_changes.stored)
+    return _WrittenSegment(content, len(tables.base.forms) + tables.form_changes.stored)
 
 
 @dataclass(frozen=True, slots=True)
-class FormChanges:
+class _FormChanges:
     """The forms of changed names, ascending, with the state of each, and how many more are stored than in the base.
 
     `words` are those of normal forms that came or went, ascending, with the number of normal forms that hold each.
@@ -89,7 +89,7 @@ class FormChanges:
     words: dict[str, int]
 
 
-class SegmentTables:
+class _SegmentTables:
     """The content of a segment, sorted; see `SortedTables` for what each method promises."""
 
     def __init__(self, draft: Draft, kb: EmbeddedKB | Overlay) -> None:
@@ -100,10 +100,10 @@ class SegmentTables:
         self.changes = self.mark_changes()
         facts = self.read_facts()
         replaced = self.base.facts_of(self.base_rows(FACTS))
-        gained, lost = facts[~is_among(facts, replaced)], replaced[~is_among(replaced, facts)]
+        gained, lost = facts[~_is_among(facts, replaced)], replaced[~_is_among(replaced, facts)]
         for differing in (gained, lost):
             self.changes[differing[:, 2]] |= INCOMING
-        merged = {**kept_redirects(kb), **draft.redirects}
+        merged = {**_kept_redirects(kb), **draft.redirects}
         self.survivor_of = {
             old: row for old, row in zip(merged, map(draft.survivor, merged.values()), strict=True)
             if not self.changes[row] & GONE
@@ -134,10 +134,10 @@ class SegmentTables:
             (draft.kinds, TYPES),
             (draft.descriptions, DESCRIPTION),
             (map(draft.survivor, draft.survivors), COUNTS),
-            (draft.deleted, WHOLE | GONE),
+            (draft.deleted, _WHOLE | GONE),
         ):
             changes[as_rows(rows)] |= np.uint8(what)
-        changes[self.first_row :] |= np.uint8(WHOLE | NEW)
+        changes[self.first_row :] |= np.uint8(_WHOLE | NEW)
         return changes
 
     def changed_rows(self, what: int) -> EntityRows:
@@ -158,7 +158,7 @@ class SegmentTables:
         """Return the rows that entities have in the segment."""
         return self.entities.searchsorted(rows.astype(np.uint32))
 
-    def read_facts(self) -> Facts:
+    def read_facts(self) -> _Facts:
         """Return the facts of changed subjects."""
         drafted = self.draft.facts
         changed = [(subject, relation, target) for subject, pairs in drafted.items() for relation, target in pairs]
@@ -212,27 +212,27 @@ class SegmentTables:
         yield from getattr(self, table)()
 
     def relation_names(self) -> Iterator[pa.RecordBatch]:
-        yield batch(pa.array([stored_text(name) for name in self.draft.relation_names], pa.string()))
+        yield _batch(pa.array([stored_text(name) for name in self.draft.relation_names], pa.string()))
 
     def redirects(self) -> Iterator[pa.RecordBatch]:
         merged = sorted(self.survivor_of)
-        yield batch(pa.array(merged, pa.string()), self.places(as_rows(self.survivor_of[old] for old in merged)))
+        yield _batch(pa.array(merged, pa.string()), self.places(as_rows(self.survivor_of[old] for old in merged)))
 
     def descriptions(self) -> Iterator[pa.RecordBatch]:
         drafted = self.draft.descriptions
         kept = self.kept_rows(DESCRIPTION, drafted)
         texts = dict(zip(kept.tolist(), self.kb.descriptions(kept), strict=True)) | drafted
         described = sorted(row for row, text in texts.items() if text)
-        yield batch(
+        yield _batch(
             self.places(as_rows(described)), pa.array([stored_text(texts[row]) for row in described], pa.string())
         )
 
     def facts(self) -> Iterator[pa.RecordBatch]:
-        yield batch(*self.sorted_facts.T)
+        yield _batch(*self.sorted_facts.T)
 
     def incoming(self) -> Iterator[pa.RecordBatch]:
         subjects, relations, objects = self.sorted_facts.T
-        yield batch(*self.sorted_facts[np.lexsort((subjects, relations, objects))].T[[2, 1, 0]])
+        yield _batch(*self.sorted_facts[np.lexsort((subjects, relations, objects))].T[[2, 1, 0]])
 
     def names(self) -> Iterator[pa.RecordBatch]:
         yield self.name_batch
@@ -247,7 +247,7 @@ class SegmentTables:
              np.array(pairs, dtype=np.int64).reshape(-1, 2)]
         )  # fmt: skip
         rows, kinds = both[np.lexsort(both.T[::-1])].T
-        yield batch(self.places(rows), kinds)
+        yield _batch(self.places(rows), kinds)
 
     def unknown_types(self) -> int:
         return 0
@@ -297,7 +297,7 @@ class SegmentTables:
         return pa.concat_tables(self.added).sort_by(order).combine_chunks()
 
     @cached_property
-    def form_changes(self) -> FormChanges:
+    def form_changes(self) -> _FormChanges:
         """Compare the forms of changed entities' names with those that the base has of them."""
         base = self.base
         rows = self.base_rows(NAMES)
@@ -317,7 +317,7 @@ class SegmentTables:
             if was_normal != (state == NORMAL):
                 words.update(dict.fromkeys(form.split(" "), -1 if was_normal else 1))
         counts = dict(zip(words, base.name_frequency(list(words)), strict=True))
-        return FormChanges(states, stored, {word: counts[word] + words[word] for word in sorted(words)})
+        return _FormChanges(states, stored, {word: counts[word] + words[word] for word in sorted(words)})
 
     def base_kinds(self, forms: Sequence[str]) -> Iterator[tuple[int | None, int | None]]:
         """Yield for each form the least kind of its names in the base, and the least of those of unchanged entities."""
@@ -352,20 +352,20 @@ class SegmentTables:
         }
 
 
-def kept_redirects(kb: EmbeddedKB | Overlay) -> dict[str, int]:
+def _kept_redirects(kb: EmbeddedKB | Overlay) -> dict[str, int]:
     """Return the ids that updates merged into others, each with the row of that one."""
     if not isinstance(kb, Overlay):
         return {}
     return dict(zip(kb.segment.redirects, kb.place_rows[kb.segment.columns["redirect.row"]].tolist(), strict=True))
 
 
-def batch(*columns: Any) -> pa.RecordBatch:
+def _batch(*columns: Any) -> pa.RecordBatch:
     """Make a batch of columns, rows as the writer has them."""
     arrays = [column.astype(np.uint32) if isinstance(column, np.ndarray) else column for column in columns]
     return pa.record_batch(arrays, names=[str(place) for place in range(len(arrays))])
 
 
-def is_among(facts: Facts, others: Facts) -> NDArray[np.bool_]:
+def _is_among(facts: _Facts, others: _Facts) -> NDArray[np.bool_]:
     """Return which of some facts are among others; each is there once in either."""
     both = np.concatenate([facts, others])
     order = np.lexsort(both.T)

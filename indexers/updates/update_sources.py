@@ -35,7 +35,7 @@ from kbtools.kb.ids import canonical_id, canonical_property
 from kbtools.text.normaliser import normal_form
 
 
-class EntityChange:
+class _EntityChange:
     """A change that a draft is to make: one of its methods, with what that takes."""
 
     __slots__ = ("arguments", "method", "options")
@@ -49,16 +49,16 @@ class EntityChange:
     @property
     def entities(self) -> Sequence[Any]:
         """Return the ids of the entities that it is about."""
-        return self.arguments[ENTITIES.get(self.method, ONE)]
+        return self.arguments[_ENTITIES.get(self.method, _ONE)]
 
 
-CHANGES_AT_ONCE = 1_000
+_CHANGES_AT_ONCE = 1_000
 """Changes whose entities are announced together, which a cluster then answers in few requests."""
 
 Role = Literal["changes", "gone", "add", "remove"]
 """The part of a file: records of changes, ids of entities that go, rows that come, rows that go."""
 
-METHODS: dict[Role, dict[Kind, Callable[..., None]]] = {
+_METHODS: dict[Role, dict[Kind, Callable[..., None]]] = {
     "add": {
         "facts": Draft.add_fact,
         "types": Draft.add_type,
@@ -68,15 +68,15 @@ METHODS: dict[Role, dict[Kind, Callable[..., None]]] = {
 }
 """The change that a row of each kind is; texts have languages, and are apart."""
 
-ONE, BOTH = slice(1), slice(None, None, 2)
+_ONE, _BOTH = slice(1), slice(None, None, 2)
 
-ENTITIES = {"merge": slice(2), "add_fact": BOTH, "remove_fact": BOTH}
+_ENTITIES = {"merge": slice(2), "add_fact": _BOTH, "remove_fact": _BOTH}
 """The places of ids of entities among the arguments of methods; the others have one, in the first place."""
 
-GIVEN = frozenset({"id", "names", "aliases", "types", "description", "facts", "remove", "rename"})
-REMOVED = frozenset({"names", "aliases", "types", "description", "facts"})
+_GIVEN = frozenset({"id", "names", "aliases", "types", "description", "facts", "remove", "rename"})
+_REMOVED = frozenset({"names", "aliases", "types", "description", "facts"})
 
-OF_TABLES = "tables of an entity a row go to --table, others to --facts, --names or --types"
+_OF_TABLES = "tables of an entity a row go to --table, others to --facts, --names or --types"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +90,19 @@ class UpdateSource:
 def read_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> Skips:
     """Make the changes of a source; raise TooManyBadLines at its end where too many lines are none."""
     if part.role in ("changes", "gone"):
-        return read_lines_into(draft, part, options)
+        return _read_lines_into(draft, part, options)
     reading = open_reading(part.source, options)
-    read, cells = 0, Cells()
+    read, cells = 0, _Cells()
     for batch in reading.batches():
-        read += apply(draft, cells.put_off(batch) if part.source.format == WIDE else batch, part.role)
-    read += sum(apply(draft, batch, part.role) for batch in cells.settled(draft))
+        read += _apply(draft, cells.put_off(batch) if part.source.format == WIDE else batch, part.role)
+    read += sum(_apply(draft, batch, part.role) for batch in cells.settled(draft))
     if not read:
         kind, lines = "rows" if part.source.kind == "any" else part.source.kind, reading.skips.lines
         raise NothingBuilt(f"{part.source.name}: no {kind} among its {lines:,} lines; is it the right file?")
     return reading.skips
 
 
-class Cells:
+class _Cells:
     """The cells of a table, which stand for entities or values once all rows of it are read, as in a build."""
 
     def __init__(self) -> None:
@@ -121,14 +121,14 @@ class Cells:
         cells = {cell: parts.groups() for cell in chain(*columns) if (parts := re.fullmatch(CELL, cell, re.DOTALL))}
         bearers = draft.bearers({text for text, kind in cells.values() if kind == "name"})
         draft.expect(text for text, kind in cells.values() if kind not in ("number", "date"))
-        settled = {cell: settle(draft, text, kind, bearers) for cell, (text, kind) in cells.items()}
+        settled = {cell: _settle(draft, text, kind, bearers) for cell, (text, kind) in cells.items()}
         for batch, column in zip(self.facts, columns, strict=True):
             objects = pa.array([settled.get(cell, cell) for cell in column], pa.string())
             place = batch.table.schema.get_field_index("object")
             yield replace(batch, table=batch.table.set_column(place, batch.table.schema.field(place), objects))
 
 
-def settle(draft: Draft, text: str, kind: str, bearers: Mapping[str, Collection[int]]) -> str:
+def _settle(draft: Draft, text: str, kind: str, bearers: Mapping[str, Collection[int]]) -> str:
     """Return the entity that a cell is the id of, or the only one of its name; else a literal of its kind."""
     if kind not in ("number", "date") and draft.find(text) is not None:
         return text
@@ -139,7 +139,7 @@ def settle(draft: Draft, text: str, kind: str, bearers: Mapping[str, Collection[
     return f'"{text}"' + (f"^^<http://www.w3.org/2001/XMLSchema#{datatype}>" if datatype else "")
 
 
-def apply(draft: Draft, batch: RecordBatch, role: Role) -> int:
+def _apply(draft: Draft, batch: RecordBatch, role: Role) -> int:
     """Make the changes of rows; give their number, 0 of a kind that an update does not take."""
     rows = [tuple(row.values()) for row in batch.table.to_pylist()]
     about = {"facts": (0, 2), "redirects": (0, 1)}.get(batch.kind, (0,))
@@ -161,7 +161,7 @@ def apply(draft: Draft, batch: RecordBatch, role: Role) -> int:
         for (owner, language), text in best.items():
             (draft.describe if batch.kind == "descriptions" else draft.name_relation)(owner, text, language)
         return len(best)
-    method = METHODS[role].get(batch.kind)
+    method = _METHODS[role].get(batch.kind)
     if method is None:
         return 0
     for row in rows:
@@ -169,16 +169,16 @@ def apply(draft: Draft, batch: RecordBatch, role: Role) -> int:
     return len(rows)
 
 
-def read_lines_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> Skips:
+def _read_lines_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> Skips:
     """Make the changes of a file of records or of ids, line by line."""
     if part.role == "changes" and suffix_of(part.source.path) in (*TEXT_TABLES, *BINARY):
-        found = f"{part.source.name}: found a table, expected changes as JSON Lines; {OF_TABLES}"
+        found = f"{part.source.name}: found a table, expected changes as JSON Lines; {_OF_TABLES}"
         raise WrongFormat(found, path=str(part.source.path))
     skips = Skips(part.source.name, options.max_bad)
-    lines = text_lines(part.source, skips)
+    lines = _text_lines(part.source, skips)
     languages = Languages.read(options.language)
-    changes = removals(lines, skips) if part.role == "gone" else records(lines, skips, languages)
-    while together := list(islice(changes, CHANGES_AT_ONCE)):
+    changes = _removals(lines, skips) if part.role == "gone" else _records(lines, skips, languages)
+    while together := list(islice(changes, _CHANGES_AT_ONCE)):
         draft.expect(entity for change in together for entity in change.entities)
         for change in together:
             change.make(draft)
@@ -186,26 +186,26 @@ def read_lines_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> S
     return skips
 
 
-def removals(lines: Iterable[tuple[int, str]], skips: Skips) -> Iterator[EntityChange]:
+def _removals(lines: Iterable[tuple[int, str]], skips: Skips) -> Iterator[_EntityChange]:
     """Read ids of entities that go, one a line."""
     for number, line in lines:
         entity = line.strip()
         if problem := "more than an id" if "\t" in entity else flaw(entity):
             skips.add(problem, line=number, text=line)
         else:
-            yield EntityChange("delete", canonical_id(entity))
+            yield _EntityChange("delete", canonical_id(entity))
 
 
-def records(lines: Iterable[tuple[int, str]], skips: Skips, languages: Languages) -> Iterator[EntityChange]:
+def _records(lines: Iterable[tuple[int, str]], skips: Skips, languages: Languages) -> Iterator[_EntityChange]:
     """Read records of changes, one a line."""
     for number, line in lines:
         try:
-            yield from read_changes(line, languages)
+            yield from _read_changes(line, languages)
         except (ValueError, RecursionError) as error:
             skips.add("no record of changes", line=number, text=line, reason=error)
 
 
-def text_lines(source: Source, skips: Skips) -> Iterator[tuple[int, str]]:
+def _text_lines(source: Source, skips: Skips) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file that are text, with their numbers."""
     for block in read_blocks(source.path):
         for number, raw in lines_of(block):
@@ -219,120 +219,120 @@ def text_lines(source: Source, skips: Skips) -> Iterator[tuple[int, str]]:
                 skips.add("invalid UTF-8", line=number, text=raw.decode(errors="backslashreplace"))
 
 
-def read_changes(line: str, languages: Languages) -> list[EntityChange]:
+def _read_changes(line: str, languages: Languages) -> list[_EntityChange]:
     """Read a record into changes; raise ValueError with what is wrong with it."""
     record = DECODER.decode(line)
     if not isinstance(record, dict):
         raise ValueError("no JSON object")
     if record.keys() == {"remove"}:
-        return [EntityChange("delete", canonical_id(text)) for text in texts_of(record, "remove")]
+        return [_EntityChange("delete", canonical_id(text)) for text in _texts_of(record, "remove")]
     if record.keys() == {"merge", "into"}:
-        into = canonical_id(text_of(record["into"], "into"))
-        return [EntityChange("merge", canonical_id(text), into) for text in texts_of(record, "merge")]
-    require_fields(record, GIVEN)
+        into = canonical_id(_text_of(record["into"], "into"))
+        return [_EntityChange("merge", canonical_id(text), into) for text in _texts_of(record, "merge")]
+    _require_fields(record, _GIVEN)
     if not isinstance(record.get("id"), str):
         raise ValueError("no id; expected a text under 'id'")
     if record.keys() == {"id"}:
         raise ValueError(
             "nothing but an id; expected names, aliases, types, description, facts, remove or rename beside it"
         )
-    return list(changes_of(canonical_id(text_of(record["id"], "id")), record, languages))
+    return list(_changes_of(canonical_id(_text_of(record["id"], "id")), record, languages))
 
 
-def changes_of(entity: str, record: Mapping[str, Any], languages: Languages) -> Iterator[EntityChange]:
+def _changes_of(entity: str, record: Mapping[str, Any], languages: Languages) -> Iterator[_EntityChange]:
     """Yield the changes of an entity."""
     if "remove" in record:
-        yield from removals_of(entity, record["remove"])
-    for old, new in mapping_of(record, "rename").items():
-        yield EntityChange("rename", entity, text_of(old, "rename"), name_of(new, "rename"))
+        yield from _removals_of(entity, record["remove"])
+    for old, new in _mapping_of(record, "rename").items():
+        yield _EntityChange("rename", entity, _text_of(old, "rename"), _name_of(new, "rename"))
     for field, rank in (("names", 0), ("aliases", ALIAS)):
-        for tag, text in spoken_texts(record, field):
+        for tag, text in _spoken_texts(record, field):
             place = languages.rank(tag)
             # Names in a language that is not listed come behind those in the others.
             own = rank or (len(languages.tags) if place is None else place)
-            yield EntityChange("add_name", entity, name_of(text, field), own, tag)
-    for kind in texts_of(record, "types"):
-        yield EntityChange("add_type", entity, canonical_property(kind, beside=entity))
+            yield _EntityChange("add_name", entity, _name_of(text, field), own, tag)
+    for kind in _texts_of(record, "types"):
+        yield _EntityChange("add_type", entity, canonical_property(kind, beside=entity))
     if "description" in record:
         described = record["description"] if isinstance(record["description"], dict) else {"": record["description"]}
         for tag, text in described.items():
-            yield EntityChange("describe", entity, text_of(text, "description"), tag.lower())
-    facts = mapping_of(record, "facts")
+            yield _EntityChange("describe", entity, _text_of(text, "description"), tag.lower())
+    facts = _mapping_of(record, "facts")
     for relation in facts:
-        for target in texts_of(facts, relation):
-            yield EntityChange("add_fact", entity, relation_of(relation, entity), canonical_id(target))
+        for target in _texts_of(facts, relation):
+            yield _EntityChange("add_fact", entity, _relation_of(relation, entity), canonical_id(target))
 
 
-def removals_of(entity: str, removed: Any) -> Iterator[EntityChange]:
+def _removals_of(entity: str, removed: Any) -> Iterator[_EntityChange]:
     """Yield what is taken from an entity."""
     if not isinstance(removed, dict):
         raise ValueError("'remove' beside an id is an object of names, aliases, types, description and facts")
-    require_fields(removed, REMOVED)
+    _require_fields(removed, _REMOVED)
     for field in ("names", "aliases"):
         if removed.get(field) is True:
-            yield EntityChange("remove_names", entity, aliases=field == "aliases")
+            yield _EntityChange("remove_names", entity, aliases=field == "aliases")
             continue
-        for text in texts_of(removed, field):
-            yield EntityChange("remove_name", entity, text)
+        for text in _texts_of(removed, field):
+            yield _EntityChange("remove_name", entity, text)
     if removed.get("types") is True:
-        yield EntityChange("remove_types", entity)
+        yield _EntityChange("remove_types", entity)
     else:
-        for kind in texts_of(removed, "types"):
-            yield EntityChange("remove_types", entity, canonical_property(kind, beside=entity))
+        for kind in _texts_of(removed, "types"):
+            yield _EntityChange("remove_types", entity, canonical_property(kind, beside=entity))
     if removed.get("description") is True:
-        yield EntityChange("remove_description", entity)
+        yield _EntityChange("remove_description", entity)
     elif "description" in removed:
         raise ValueError(f"'description' to remove is {removed['description']!r:.60}, expected true")
     if removed.get("facts") is True:
-        yield EntityChange("remove_facts", entity)
+        yield _EntityChange("remove_facts", entity)
         return
-    facts = mapping_of(removed, "facts")
+    facts = _mapping_of(removed, "facts")
     for relation in facts:
-        row = relation_of(relation, entity)
+        row = _relation_of(relation, entity)
         if facts[relation] is True:
-            yield EntityChange("remove_facts", entity, row)
+            yield _EntityChange("remove_facts", entity, row)
             continue
-        for target in texts_of(facts, relation):
-            yield EntityChange("remove_fact", entity, row, canonical_id(target))
+        for target in _texts_of(facts, relation):
+            yield _EntityChange("remove_fact", entity, row, canonical_id(target))
 
 
-def relation_of(relation: str, entity: str) -> str:
-    return canonical_property(text_of(relation, "facts"), beside=entity)
+def _relation_of(relation: str, entity: str) -> str:
+    return canonical_property(_text_of(relation, "facts"), beside=entity)
 
 
-def require_fields(record: Mapping[str, Any], known: frozenset[str]) -> None:
+def _require_fields(record: Mapping[str, Any], known: frozenset[str]) -> None:
     if unknown := sorted(record.keys() - known):
         of_table = bool({"subject", "entity", "name", "label"} & set(unknown))
-        cure = OF_TABLES if of_table else f"known: {', '.join(sorted(known))}"
+        cure = _OF_TABLES if of_table else f"known: {', '.join(sorted(known))}"
         raise ValueError(f"unknown field {unknown[0]!r}; {cure}")
 
 
-def texts_of(record: Mapping[str, Any], field: str) -> Sequence[str]:
+def _texts_of(record: Mapping[str, Any], field: str) -> Sequence[str]:
     """Return the texts of a field, which may be one alone."""
     value = record.get(field, ())
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list | tuple):
         raise ValueError(f"{field!r} is {value!r:.60}, expected a text or a list of texts")
-    return [text_of(text, field) for text in values]
+    return [_text_of(text, field) for text in values]
 
 
-def spoken_texts(record: Mapping[str, Any], field: str) -> Iterator[tuple[str, str]]:
+def _spoken_texts(record: Mapping[str, Any], field: str) -> Iterator[tuple[str, str]]:
     """Yield the names of a field with their languages, where it is an object of texts by language."""
     if not isinstance(record.get(field), dict):
-        yield from (("", text) for text in texts_of(record, field))
+        yield from (("", text) for text in _texts_of(record, field))
         return
     for tag in record[field]:
-        yield from ((text_of(tag, field).lower(), text) for text in texts_of(record[field], tag))
+        yield from ((_text_of(tag, field).lower(), text) for text in _texts_of(record[field], tag))
 
 
-def mapping_of(record: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+def _mapping_of(record: Mapping[str, Any], field: str) -> Mapping[str, Any]:
     value = record.get(field, {})
     if not isinstance(value, dict):
         raise ValueError(f"{field!r} is {value!r:.60}, expected an object")
     return value
 
 
-def text_of(value: Any, field: str) -> str:
+def _text_of(value: Any, field: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{field!r} holds {value!r:.60}, expected text")
     if problem := flaw(value):
@@ -340,8 +340,8 @@ def text_of(value: Any, field: str) -> str:
     return value
 
 
-def name_of(value: Any, field: str) -> str:
-    text = text_of(value, field)
+def _name_of(value: Any, field: str) -> str:
+    text = _text_of(value, field)
     if not normal_form(text):
         raise ValueError(f"blank name in {field!r}")
     return text

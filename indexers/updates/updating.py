@@ -32,7 +32,7 @@ from kbtools.record_files import write_record
 from kbtools.storage import built_folder, link_or_copy
 
 
-class NothingChanged(Exception):
+class _NothingChanged(Exception):
     """The end of an update that leaves the knowledge base as it is."""
 
 
@@ -49,13 +49,13 @@ def update(path: Path, sources: Sequence[UpdateSource], *, options: ReadOptions)
     with ExitStack() as locks:
         try:
             with replacing(path) as (folder, kb):
-                link_base(kb, folder)
+                _link_base(kb, folder)
                 draft = Draft(kb)
                 skips = tuple(read_into(draft, part, options) for part in sources)
                 draft.settle()
-                manifest = write_update(draft, kb, folder, [part.source.name for part in sources])
+                manifest = _write_update(draft, kb, folder, [part.source.name for part in sources])
                 keep_vectors(path, folder, manifest, locks)
-        except NothingChanged:
+        except _NothingChanged:
             return result_of(path, draft, skips, {}, kb.manifest.digest)
     return result_of(path, draft, skips, manifest.history[-1].counts, manifest.digest)
 
@@ -96,22 +96,22 @@ def replacing(path: Path) -> Iterator[tuple[Path, EmbeddedKB | Overlay]]:
         ) from error
 
 
-def link_base(kb: FolderKB, folder: Path) -> None:
+def _link_base(kb: FolderKB, folder: Path) -> None:
     """Link what the build of a knowledge base wrote into another folder."""
     for name in part_manifest(kb.manifest, "").files:
         (folder / name).parent.mkdir(exist_ok=True)
         link_or_copy(kb.path / name, folder / name)
 
 
-def write_update(draft: Draft, kb: EmbeddedKB | Overlay, folder: Path, sources: Sequence[str]) -> Manifest:
+def _write_update(draft: Draft, kb: EmbeddedKB | Overlay, folder: Path, sources: Sequence[str]) -> Manifest:
     """Write the segment of a draft and the manifest; raise NothingChanged where both are as before."""
     if not draft.made():
-        raise NothingChanged
+        raise _NothingChanged
     written = write_segment(draft, kb, folder / SEGMENT)
     segment, old = written.content, kb.manifest
     digest = hashlib.sha256(f"{old.lineage[0]} {segment.digest}".encode()).hexdigest()
     if digest == old.digest:
-        raise NothingChanged
+        raise _NothingChanged
     base = part_manifest(old, "")
     manifest = replace(
         change_manifest(old, draft, digest, sources, lengths=segment.lengths, size=sum(segment.files.values())),
@@ -136,24 +136,24 @@ def change_manifest(
 def account(manifest: Manifest, draft: Draft, before: KnowledgeBase, after: KnowledgeBase, *, forms: int) -> Manifest:
     """Return a manifest with the counts after an update; only the entities that it touched are counted."""
     old, touched = manifest.statistics, draft.touched()
-    more = tally(after, as_rows(row for row in touched if row not in draft.deleted))
-    more.subtract(tally(before, as_rows(row for row in touched if draft.is_known(row))))
+    more = _tally(after, as_rows(row for row in touched if row not in draft.deleted))
+    more.subtract(_tally(before, as_rows(row for row in touched if draft.is_known(row))))
     # Languages are counted once any name has one; until then every name is of none.
     languages = Counter(manifest.languages or {UND: manifest.counts["names"].unique})
-    languages.update({tag.removeprefix(LANGUAGE): more[tag] for tag in more if tag.startswith(LANGUAGE)})
+    languages.update({tag.removeprefix(_LANGUAGE): more[tag] for tag in more if tag.startswith(_LANGUAGE)})
     return replace(
         manifest,
         counts={
             kind: Count(count.raw + more[kind], count.unique + more[kind]) for kind, count in manifest.counts.items()
         },
         statistics=old
-        | {name: old[name] + more[name] for name in STATISTICS}
+        | {name: old[name] + more[name] for name in _STATISTICS}
         | {"relations": len(draft.relations), "types": len(draft.types), "forms": forms},
         languages={} if (present := +languages).keys() <= {UND} else dict(present.most_common()),
     )
 
 
-STATISTICS = (
+_STATISTICS = (
     "values",
     "pairs",
     "descriptions",
@@ -164,11 +164,11 @@ STATISTICS = (
     "entities_without_names",
     "entities_without_types",
 )
-LANGUAGE = "language "
+_LANGUAGE = "language "
 """Before the tag of a language, in a tally."""
 
 
-def tally(kb: KnowledgeBase, rows: EntityRows) -> Counter[str]:
+def _tally(kb: KnowledgeBase, rows: EntityRows) -> Counter[str]:
     """Count what some entities of a knowledge base have: facts, names, languages of names."""
     spoken, incoming = kb.names_of(rows), kb.incoming_counts(rows)
     facts, names = kb.fact_counts(rows), np.array([len(own) for own in spoken], dtype=np.int64)
@@ -193,5 +193,5 @@ def tally(kb: KnowledgeBase, rows: EntityRows) -> Counter[str]:
         "entities_without_types": np.count_nonzero(is_entity & (types == 0)),
     }
     counts = Counter({name: int(count) for name, count in sums.items()})
-    counts.update(LANGUAGE + tag for own in spoken for name in own for tag in name.languages)
+    counts.update(_LANGUAGE + tag for own in spoken for name in own for tag in name.languages)
     return counts

@@ -35,17 +35,17 @@ from kbtools.ranking.taught import Taught, TaughtQuestion, TaughtScorer, Teachin
 from kbtools.text.printable import html_table
 from kbtools.text.question import Question
 
-MOST_LANGUAGES = 16
+_MOST_LANGUAGES = 16
 """Choices of languages that are kept at hand, each with what it remembers."""
 
 # Checked without torch, which takes seconds to import; whether the device is there, its network finds out.
-DEVICE = re.compile(r"cpu|cuda(:\d+)?|mps")
+_DEVICE = re.compile(r"cpu|cuda(:\d+)?|mps")
 
 
 API = "close entity facts forget in_languages kb link lookup lookup_many models query query_many system tagger teach"
 """The members of an answerer that are listed, as by the Tab key."""
 
-BOTH_WAYS = "both ways"
+_BOTH_WAYS = "both ways"
 """The view of an answerer that reads facts backwards too, among those in some languages."""
 
 
@@ -69,7 +69,7 @@ def open_kb(
     if not isinstance(path, str | os.PathLike):
         raise BadArgument(f"path is a str or a Path, found {path!r}", name="path")
     folder = models_folder(models)
-    if not DEVICE.fullmatch(device):
+    if not _DEVICE.fullmatch(device):
         raise UnknownDevice(f"no device {device!r}; known: cpu, cuda, cuda:1, mps", name=device)
     make = load_class(BACKENDS, backend)
     # By name: `sample` is indexed when it is first opened, and indexing opens what it has built.
@@ -284,19 +284,19 @@ class Answerer:
         """Return the answerer that reads facts backwards too; raise IncomingMissing where that cannot be."""
         if self.directions is not None:
             return self
-        if (BOTH_WAYS,) not in self.views:
+        if (_BOTH_WAYS,) not in self.views:
             fallback = self.fallback and self.fallback.both_ways()
-            self.views[BOTH_WAYS,] = Answerer(
+            self.views[_BOTH_WAYS,] = Answerer(
                 BothWays(self.kb), origin=self, languages=self.languages, fallback=fallback
             )
-        return self.views[BOTH_WAYS,]
+        return self.views[_BOTH_WAYS,]
 
     def in_languages(self, lang: str) -> "Answerer":
         """Return the answerer that finds names in some languages; raise UnknownLanguage where none is in one."""
         require_text(lang, "lang")
         tags = read_languages(lang, self.kb.manifest.languages)
         if tags not in self.views:
-            if len(self.views) > MOST_LANGUAGES:
+            if len(self.views) > _MOST_LANGUAGES:
                 self.views.pop(next(iter(self.views)), None)
             languages = ",".join(tags)
             fallback = Answerer(CalledIn(self.kb, languages), origin=self)
@@ -340,13 +340,13 @@ class Answerer:
         where the knowledge base has no such pair or several, BadArgument where there is no file.
         """
         self.require_open()
-        taught: TaughtQuestion = ask_teaching("teach_one")(self, question, subject, relation, answer)
+        taught: TaughtQuestion = _ask_teaching("teach_one")(self, question, subject, relation, answer)
         return taught
 
     def forget(self, question: str) -> bool:
         """Forget what a question means; return whether it was taught."""
         self.require_open()
-        return bool(ask_teaching("forget")(self, question))
+        return bool(_ask_teaching("forget")(self, question))
 
     @with_options(LookupOptions, limit=TOP)
     def lookup(self, name: str, **options: Unpack[LookupOptions]) -> LookupResult:
@@ -418,6 +418,6 @@ class Answerer:
         return self.reader.facts(id, reverse=reverse, limit=limit, offset=offset)
 
 
-def ask_teaching(name: str) -> Callable[..., Any]:
+def _ask_teaching(name: str) -> Callable[..., Any]:
     """Return a function of the module on teaching by its name, since that module reads answerers."""
     return cast(Callable[..., Any], import_object(f"kbtools.answering.teaching:{name}"))

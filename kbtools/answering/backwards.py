@@ -9,9 +9,9 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.link_confidence import LinkConfidence
 from kbtools.text.question import Question
 
-Ask = Callable[[Iterator[str]], Iterable[list[Result]]]
+_Ask = Callable[[Iterator[str]], Iterable[list[Result]]]
 
-FORWARDS, BACKWARDS, TWICE = 0.35, 0.5, 2.0
+_FORWARDS, _BACKWARDS, _TWICE = 0.35, 0.5, 2.0
 """Facts are read backwards for a question whose confidence is below the first, and for one that also names what is the
 subject of no fact. That reading is taken where its confidence reaches the second, and for the former so many times that
 of the question. By `static`, 2 of 2,500 validation questions of FBSQ are lost, 0 up to 0.25; of the 159 whose fact is
@@ -20,17 +20,17 @@ also stored the other way round, asked without it, 52 % have the right object, 3
 
 
 def or_backwards(
-    kb: KnowledgeBase, link_confidence: LinkConfidence, batch: list[Result], ask_backwards: Ask
+    kb: KnowledgeBase, link_confidence: LinkConfidence, batch: list[Result], ask_backwards: _Ask
 ) -> Iterator[Result]:
     """Yield results, in place of unlikely ones those with facts read backwards where these are more likely."""
     least: dict[str, float] = {}
     for result in batch:
         if not result.candidates:
             least[result.question] = 0.0
-        elif names_mere_object(kb, link_confidence, result):
-            least[result.question] = max(BACKWARDS, result.confidence)
-        elif result.readings or result.confidence < FORWARDS:
-            least[result.question] = max(BACKWARDS, TWICE * result.confidence)
+        elif _names_mere_object(kb, link_confidence, result):
+            least[result.question] = max(_BACKWARDS, result.confidence)
+        elif result.readings or result.confidence < _FORWARDS:
+            least[result.question] = max(_BACKWARDS, _TWICE * result.confidence)
     others = {
         other.question: other
         for other in chain.from_iterable(ask_backwards(iter(least)))
@@ -39,7 +39,7 @@ def or_backwards(
     return (others.get(result.question, result) for result in batch)
 
 
-def names_mere_object(kb: KnowledgeBase, link_confidence: LinkConfidence, result: Result) -> bool:
+def _names_mere_object(kb: KnowledgeBase, link_confidence: LinkConfidence, result: Result) -> bool:
     """Return whether a content word beside the mention of the winner is in a name of what is no subject."""
     mention, question = result.candidates[0].mention, Question.read(result.question)
     rest = [

@@ -14,19 +14,19 @@ from kbtools.kb.rows import EntityRows
 from kbtools.text.question import MarkedQuestion, Question
 from kbtools.text.relation_words import relation_words
 
-SCORER = "static"
+_SCORER = "static"
 
-SHARPNESS = 8.0
+_SHARPNESS = 8.0
 """Log-probability that a cosine of 1 is worth: for 1,435 ambiguous names in validation questions of FBSQ the right
 bearer has the highest likelihood there, and is first for 77.4 %; 75.7 at 4, 77.6 at 12, 49.4 by the prior alone."""
 
-NAMESAKES = 50
+_NAMESAKES = 50
 """Bearers of a name that are told apart, those of the highest prior."""
 
-FACTS, MOST_FACTS = 12, 1_000
+_FACTS, _MOST_FACTS = 12, 1_000
 """Facts of an entity that are read, and the most of one whose facts are read at all."""
 
-REMEMBERED = 100_000
+_REMEMBERED = 100_000
 """Entities whose vectors are kept in memory: 100 MB."""
 
 
@@ -35,14 +35,14 @@ class ContextRanker:
 
     def __init__(self, reader: EntityReader) -> None:
         self.kb, self.reader = reader.kb, reader
-        self.scorer = load_class(SCORERS, SCORER)(())
+        self.scorer = load_class(SCORERS, _SCORER)(())
         self.relations = [" ".join(relation_words(text)[-3:]) for text in relation_texts(self.kb)]
         self.vectors: dict[int, NDArray[np.float32]] = {}
 
     def rank(self, sentence: Question, bearers: NameCandidates) -> NameCandidates:
         """Rank the bearers that are linked as well as the first by their prior and the text around."""
         first = bearers.links[0]
-        alike = [(link.rung, link.similarity) == (first.rung, first.similarity) for link in bearers.links[:NAMESAKES]]
+        alike = [(link.rung, link.similarity) == (first.rung, first.similarity) for link in bearers.links[:_NAMESAKES]]
         count = len(alike) if all(alike) else alike.index(False)
         if count < 2:
             return bearers
@@ -57,7 +57,7 @@ class ContextRanker:
 
     def prior_weights(self, prior: NDArray[np.float64], cosines: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the shares of the bearers, whose sum stays what it is."""
-        weights = prior * np.exp(SHARPNESS * (cosines - cosines.max()))
+        weights = prior * np.exp(_SHARPNESS * (cosines - cosines.max()))
         shares: NDArray[np.float64] = weights * (prior.sum() / weights.sum())
         return shares
 
@@ -65,7 +65,7 @@ class ContextRanker:
         """Return the vector of what is known of each entity, of length 1: (entities, dim)."""
         new = [row for row in entities.tolist() if row not in self.vectors]
         if new:
-            if len(self.vectors) + len(new) > REMEMBERED:
+            if len(self.vectors) + len(new) > _REMEMBERED:
                 self.vectors = {}
                 new = entities.tolist()
             texts = [MarkedQuestion(Question.read(text), 0, 0) for text in self.texts(np.array(new, dtype=np.uint32))]
@@ -83,10 +83,10 @@ class ContextRanker:
 
     def fact_texts(self, entities: EntityRows) -> Sequence[str]:
         """Write the first facts of each entity, none of one that has very many."""
-        few = entities[self.kb.fact_counts(entities) <= MOST_FACTS]
+        few = entities[self.kb.fact_counts(entities) <= _MOST_FACTS]
         written: dict[int, list[tuple[int, int]]] = {row: [] for row in entities.tolist()}
         for subject, relation, other in self.kb.facts_of(few).tolist() if len(few) else ():
-            if len(written[subject]) < FACTS:
+            if len(written[subject]) < _FACTS:
                 written[subject].append((relation, other))
         others = np.unique(np.array([other for own in written.values() for _, other in own], dtype=np.uint32))
         names = dict(zip(others.tolist(), [label.name or "" for label in self.reader.labels(others)], strict=True))

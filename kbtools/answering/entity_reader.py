@@ -21,7 +21,7 @@ from kbtools.linking.strict import link_inverted
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Rung
 
-ANY_TOPIC = "m.01"
+_ANY_TOPIC = "m.01"
 """Beside the id of a topic, `/book/book` is Freebase's `book.book`."""
 
 
@@ -48,7 +48,7 @@ class EntityReader:
     def type_row(self, type_id: str) -> int:
         """Find the row of a type; raise UnknownType where no entity has it."""
         require_text(type_id, "type")
-        freebase = canonical_property(type_id, beside=ANY_TOPIC)
+        freebase = canonical_property(type_id, beside=_ANY_TOPIC)
         for spelling in (canonical_id(type_id), freebase, *other_spellings(type_id)):
             if spelling in self.type_rows:
                 return self.type_rows[spelling]

@@ -8,7 +8,7 @@ from kbtools.kb.ids import is_literal, literal_text
 from kbtools.linking.links import MOST_LINKED
 from kbtools.text.question import MOST_LETTERS, MOST_RUNS
 
-SHOWN_TYPES, SHOWN_ANSWERS = 3, 3
+_SHOWN_TYPES, _SHOWN_ANSWERS = 3, 3
 """Types of a subject and answers that a reading is shown with."""
 
 MATCHES = {
@@ -51,7 +51,7 @@ def explained_lines(result: Result) -> list[str]:
     """List the lines of `explain`."""
     lines = [result.question]
     for place, candidate in enumerate(result.candidates, 1):
-        lines.append(candidate_line(place, candidate))
+        lines.append(_candidate_line(place, candidate))
         lines += ["      " + line for line in explain_candidate(candidate).splitlines()]
     lines += ["  " + line for line in explain_result(result).splitlines()]
     return lines + closing_lines(result)
@@ -59,13 +59,13 @@ def explained_lines(result: Result) -> list[str]:
 
 def table_lines(result: Result) -> list[str]:
     """Lay out a result for people: the question, a line for each candidate, the answers."""
-    lines = [candidate_line(place, candidate) for place, candidate in enumerate(result.candidates, 1)]
+    lines = [_candidate_line(place, candidate) for place, candidate in enumerate(result.candidates, 1)]
     if result.readings:  # in place of the first candidates
         return [result.question, *closing_lines(result), *lines[len(result.readings) :]]
     return [result.question, *lines, *closing_lines(result)]
 
 
-def candidate_line(place: int, candidate: Candidate) -> str:
+def _candidate_line(place: int, candidate: Candidate) -> str:
     name = candidate.subject_name or "(no name)"
     relation = f"{candidate.relation_name} ({candidate.relation})" if candidate.relation_name else candidate.relation
     relation = f"inverse of {relation}" if candidate.inverse else relation
@@ -85,39 +85,39 @@ def closing_lines(result: Result) -> list[str]:
         lines.append(f"  of a name's bearers the {kept} with the most facts are candidates: {others} are left out")
     lines.append(f"  {verdict(result)}")
     for reading in result.readings:
-        answers = answers_text(reading.answers, reading.answers_total, most=SHOWN_ANSWERS)
+        answers = _answers_text(reading.answers, reading.answers_total, most=_SHOWN_ANSWERS)
         lines.append(f"    {reading.text}: {answers}")
     if (rest := result.readings_total - len(result.readings)) > 0:
         lines.append(f"    and {rest:,} more")
     if result.answered:
-        lines.append(f"  answers: {answers_text(result.answers, result.answers_total)}")
+        lines.append(f"  answers: {_answers_text(result.answers, result.answers_total)}")
     return lines
 
 
-def answers_text(answers: Sequence[Answer], total: int, *, most: int | None = None) -> str:
+def _answers_text(answers: Sequence[Answer], total: int, *, most: int | None = None) -> str:
     """Return the first answers in words, and how many more there are."""
     shown = answers[:most]
     more = f" and {total - len(shown):,} more" if total > len(shown) else ""
-    return ", ".join(map(answer_text, shown)) + more
+    return ", ".join(map(_answer_text, shown)) + more
 
 
 def reading_text(candidate: Candidate) -> str:
     """Return a candidate in words, with what sets its subject apart from namesakes."""
     relation = candidate.relation_name or candidate.relation
     direction = f"what has as its {relation}" if candidate.inverse else f"the {relation} of"
-    about = candidate.subject_description or ", ".join(candidate.types[:SHOWN_TYPES])
+    about = candidate.subject_description or ", ".join(candidate.types[:_SHOWN_TYPES])
     subject = f"{candidate.subject}; {about}" if about else candidate.subject
     return f"{direction} {candidate.subject_name or '(no name)'} ({subject})"
 
 
-def answer_text(answer: Answer) -> str:
+def _answer_text(answer: Answer) -> str:
     """Return an answer as its name and id; a value as its text."""
     if is_literal(answer.id):
         return answer.name or literal_text(answer.id)
     return f"{answer.name} ({answer.id})" if answer.name else answer.id
 
 
-def why_empty(result: Result) -> str:
+def _why_empty(result: Result) -> str:
     """Return why a result has no candidates."""
     if not result.without_facts:
         return "no candidates: no name of the knowledge base is in the question"
@@ -129,7 +129,7 @@ def why_empty(result: Result) -> str:
 def verdict(result: Result) -> str:
     """Return how sure a result is, or why it has no answer."""
     if not result.candidates:
-        return why_empty(result)
+        return _why_empty(result)
     if result.readings_total:
         return f"not sure: {result.readings_total:,} readings are equally likely:"
     if not result.answered:
@@ -148,7 +148,7 @@ def explain_candidate(candidate: Candidate) -> str:
     return "\n".join(lines)
 
 
-def scorers_of(result: Result) -> str:
+def _scorers_of(result: Result) -> str:
     """Return the relation scorers of a result; of those that are asked only in doubt, say whether they were."""
     if result.scored_by is None:
         return result.scorer
@@ -165,7 +165,7 @@ def scorers_of(result: Result) -> str:
 
 def explain_result(result: Result) -> str:
     """Explain the whole result: its pruner and scorer, namesakes among its subjects, and ties."""
-    lines = [f"pruned by {result.pruning}, relations scored by {scorers_of(result)}"]
+    lines = [f"pruned by {result.pruning}, relations scored by {_scorers_of(result)}"]
     subjects_of: dict[str, dict[str, None]] = {}
     for candidate in result.candidates:
         subjects_of.setdefault(candidate.matched_name, {})[candidate.subject] = None

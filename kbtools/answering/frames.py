@@ -10,15 +10,15 @@ from kbtools.answering.results import Record, Result
 from kbtools.errors import BadArgument, MissingDependency
 from kbtools.kb.ids import literal_text
 
-TEXT, NUMBER, WHOLE, FLAG, TEXTS = "string", "float64", "int64", "bool", "list"
+_TEXT, _NUMBER, _WHOLE, _FLAG, _TEXTS = "string", "float64", "int64", "bool", "list"
 """Kinds of columns."""
 
-MATCH = {"id": TEXT, "name": TEXT, "matched_name": TEXT, "rung": TEXT, "similarity": NUMBER, "prior": NUMBER}
+_MATCH = {"id": _TEXT, "name": _TEXT, "matched_name": _TEXT, "rung": _TEXT, "similarity": _NUMBER, "prior": _NUMBER}
 
-Cells = dict[str, Any]
+_Cells = dict[str, Any]
 
 
-def rows_of_result(result: Result) -> Iterator[Cells]:
+def _rows_of_result(result: Result) -> Iterator[_Cells]:
     for place, candidate in enumerate(result.candidates, 1):
         mention = candidate.mention
         yield {
@@ -35,18 +35,18 @@ def rows_of_result(result: Result) -> Iterator[Cells]:
         yield {"question": result.question, "answers": [], "answer_names": []}
 
 
-def rows_of_lookup(result: LookupResult) -> Iterator[Cells]:
+def _rows_of_lookup(result: LookupResult) -> Iterator[_Cells]:
     for place, match in enumerate(result.matches, 1):
-        cells = {column: getattr(match, column) for column in (*MATCH, "score")}
-        yield {"text": result.text, "place": place, **cells, **types_of(match)}
+        cells = {column: getattr(match, column) for column in (*_MATCH, "score")}
+        yield {"text": result.text, "place": place, **cells, **_types_of(match)}
     if not result.matches:
         yield {"text": result.text, "types": [], "type_names": []}
 
 
-def rows_of_link(linked: LinkedText) -> Iterator[Cells]:
+def _rows_of_link(linked: LinkedText) -> Iterator[_Cells]:
     for mention in linked.mentions:
         for place, candidate in enumerate(mention.candidates, 1):
-            cells = {column: getattr(candidate, column) for column in MATCH}
+            cells = {column: getattr(candidate, column) for column in _MATCH}
             yield {
                 "text": linked.text, "mention": mention.text, "start": mention.start, "end": mention.end,
                 "score": mention.score, "place": place, **cells,
@@ -55,7 +55,7 @@ def rows_of_link(linked: LinkedText) -> Iterator[Cells]:
         yield {"text": linked.text}
 
 
-def rows_of_facts(facts: Facts) -> Iterator[Cells]:
+def _rows_of_facts(facts: Facts) -> Iterator[_Cells]:
     for fact in facts.facts:
         yield {
             f"{part}{suffix}": text
@@ -64,45 +64,45 @@ def rows_of_facts(facts: Facts) -> Iterator[Cells]:
         }
 
 
-def rows_of_entity(entity: Entity) -> Iterator[Cells]:
+def _rows_of_entity(entity: Entity) -> Iterator[_Cells]:
     cells = {
         column: getattr(entity, column) for column in ("id", "name", "description", "facts_out", "facts_in", "prior")
     }
-    yield {**cells, "aliases": list(entity.aliases), **types_of(entity)}
+    yield {**cells, "aliases": list(entity.aliases), **_types_of(entity)}
 
 
-def types_of(record: EntityMatch | Entity) -> Cells:
+def _types_of(record: EntityMatch | Entity) -> _Cells:
     """Return the cells of the types: the ids, and beside them the names, an id where a type has none."""
     return {"types": [kind.id for kind in record.types], "type_names": [str(kind) for kind in record.types]}
 
 
-TABLES: dict[type[Result | Record], tuple[Callable[[Any], Iterator[Cells]], dict[str, str]]] = {
+_TABLES: dict[type[Result | Record], tuple[Callable[[Any], Iterator[_Cells]], dict[str, str]]] = {
     Result: (
-        rows_of_result,
+        _rows_of_result,
         {
-            "question": TEXT, "place": WHOLE, "subject": TEXT, "subject_name": TEXT, "relation": TEXT,
-            "relation_name": TEXT, "inverse": FLAG,
-            "score": NUMBER, "mention": TEXT, "start": WHOLE, "end": WHOLE, "matched_name": TEXT,
-            "rung": TEXT, "answers": TEXTS, "answer_names": TEXTS,
+            "question": _TEXT, "place": _WHOLE, "subject": _TEXT, "subject_name": _TEXT, "relation": _TEXT,
+            "relation_name": _TEXT, "inverse": _FLAG,
+            "score": _NUMBER, "mention": _TEXT, "start": _WHOLE, "end": _WHOLE, "matched_name": _TEXT,
+            "rung": _TEXT, "answers": _TEXTS, "answer_names": _TEXTS,
         },
     ),
     LookupResult: (
-        rows_of_lookup,
-        {"text": TEXT, "place": WHOLE, **MATCH, "score": NUMBER, "types": TEXTS, "type_names": TEXTS},
+        _rows_of_lookup,
+        {"text": _TEXT, "place": _WHOLE, **_MATCH, "score": _NUMBER, "types": _TEXTS, "type_names": _TEXTS},
     ),
     LinkedText: (
-        rows_of_link,
-        {"text": TEXT, "mention": TEXT, "start": WHOLE, "end": WHOLE, "score": NUMBER, "place": WHOLE, **MATCH},
+        _rows_of_link,
+        {"text": _TEXT, "mention": _TEXT, "start": _WHOLE, "end": _WHOLE, "score": _NUMBER, "place": _WHOLE, **_MATCH},
     ),
     Facts: (
-        rows_of_facts,
-        {f"{part}{suffix}": TEXT for part in ("subject", "relation", "object") for suffix in ("", "_name")},
+        _rows_of_facts,
+        {f"{part}{suffix}": _TEXT for part in ("subject", "relation", "object") for suffix in ("", "_name")},
     ),
     Entity: (
-        rows_of_entity,
+        _rows_of_entity,
         {
-            "id": TEXT, "name": TEXT, "description": TEXT, "facts_out": WHOLE, "facts_in": WHOLE, "prior": NUMBER,
-            "aliases": TEXTS, "types": TEXTS, "type_names": TEXTS,
+            "id": _TEXT, "name": _TEXT, "description": _TEXT, "facts_out": _WHOLE, "facts_in": _WHOLE, "prior": _NUMBER,
+            "aliases": _TEXTS, "types": _TEXTS, "type_names": _TEXTS,
         },
     ),
 }  # fmt: skip
@@ -117,7 +117,7 @@ def to_frame(results: Result | Record | Iterable[Result | Record]) -> Any:
     """
     pandas = load("pandas")
     columns, kinds = gather_columns(results)
-    dtypes = {TEXT: object, TEXTS: object, NUMBER: "float64", WHOLE: "Int64", FLAG: "boolean"}
+    dtypes = {_TEXT: object, _TEXTS: object, _NUMBER: "float64", _WHOLE: "Int64", _FLAG: "boolean"}
     return pandas.DataFrame(
         {name: pandas.Series(values, dtype=dtypes[kinds[name]]) for name, values in columns.items()}
     )
@@ -128,8 +128,8 @@ def to_arrow(results: Result | Record | Iterable[Result | Record]) -> Any:
     arrow = load("pyarrow")
     columns, kinds = gather_columns(results)
     types = {
-        TEXT: arrow.string(), TEXTS: arrow.list_(arrow.string()), NUMBER: arrow.float64(), WHOLE: arrow.int64(),
-        FLAG: arrow.bool_(),
+        _TEXT: arrow.string(), _TEXTS: arrow.list_(arrow.string()), _NUMBER: arrow.float64(), _WHOLE: arrow.int64(),
+        _FLAG: arrow.bool_(),
     }  # fmt: skip
     return arrow.table({name: arrow.array(values, types[kinds[name]]) for name, values in columns.items()})
 
@@ -142,13 +142,13 @@ def gather_columns(
     if isinstance(results, Iterable) and not isinstance(results, Result | Record):
         several = list(results)
     result_kinds = {type(result) for result in several}
-    if len(result_kinds) > 1 or not result_kinds <= TABLES.keys():
+    if len(result_kinds) > 1 or not result_kinds <= _TABLES.keys():
         names = ", ".join(sorted(kind.__name__ for kind in result_kinds))
-        expected = ", ".join(kind.__name__ for kind in TABLES)
+        expected = ", ".join(kind.__name__ for kind in _TABLES)
         raise BadArgument(f"a table is of results of one kind ({expected}), found {names}", name="results")
     if not several:
         return {}, {}
-    rows_of, kinds = TABLES[result_kinds.pop()]
+    rows_of, kinds = _TABLES[result_kinds.pop()]
     rows = [row for result in several for row in rows_of(result)]
     return {column: [row.get(column) for row in rows] for column in kinds}, kinds
 

@@ -29,14 +29,14 @@ STEP = 5.0
 """Points of a score that a rung spans: the prior moves a candidate by no more than this."""
 
 
-OTHER_WORD = 0.7
+_OTHER_WORD = 0.7
 """What is left of the similarity of a name in which another word stands, `University of Tal` for `Mer`."""
 
-LONGER = 60.0
+_LONGER = 60.0
 """Similarity from which a name that has a word more than was asked, such as a middle name, is taken."""
 
 
-SAME_BEGINNING = 200
+_SAME_BEGINNING = 200
 """Names that begin with a name and may have a legal form or a subtitle behind it."""
 
 
@@ -60,27 +60,27 @@ def link_name(kb: KnowledgeBase, name: str) -> list[Link]:
             elif Form.NORMAL in (form_kind, match.form):
                 link = link._replace(rung=max(form_kind.rung, match.form.rung))
             elif contradict(name, match.name):
-                link = unlike(link, name)
+                link = _unlike(link, name)
             links.append(link)
-    return links or link_longer(kb, name, core)
+    return links or _link_longer(kb, name, core)
 
 
-def link_longer(kb: KnowledgeBase, name: str, core: str) -> list[Link]:
+def _link_longer(kb: KnowledgeBase, name: str, core: str) -> list[Link]:
     """Link a name to those that go on behind it with a legal form or a subtitle, fuzzily where it has another one."""
-    forms, title = kb.forms_with_prefix(f"{core} ", limit=SAME_BEGINNING), title_of(name)
+    forms, title = kb.forms_with_prefix(f"{core} ", limit=_SAME_BEGINNING), title_of(name)
     links = [
         Link(whole(name, core), 0, len(name), match.name, Rung.VARIANT, match.entities)
         for own in (kb.lookup(forms) if forms else {}).values()
         for match in own
         if match.form is Form.NORMAL and (core_form(match.name) == core or title_of(match.name) == title)
     ]
-    return links if core == normal_form(name) else [unlike(link, name) for link in links]
+    return links if core == normal_form(name) else [_unlike(link, name) for link in links]
 
 
-def unlike(link: Link, name: str) -> Link:
+def _unlike(link: Link, name: str) -> Link:
     """Make a link fuzzy whose name shares its form with another, and has another bracket or legal form."""
     alike = fuzz.ratio(normal_form(name), normal_form(link.name))
-    return link._replace(rung=Rung.FUZZY, similarity=OTHER_WORD * alike)
+    return link._replace(rung=Rung.FUZZY, similarity=_OTHER_WORD * alike)
 
 
 def link_similar_names(kb: KnowledgeBase, name: str) -> list[Link]:
@@ -89,7 +89,7 @@ def link_similar_names(kb: KnowledgeBase, name: str) -> list[Link]:
     (links,) = link_fuzzily(kb, [asked])
     alike = {link.name: resemblance(spoken, core_form(link.name)) for link in links}
     if not any(own and not own.lost for own in alike.values()):
-        (longer,) = kb.similar([asked.form], cutoff=LONGER)
+        (longer,) = kb.similar([asked.form], cutoff=_LONGER)
         near = [(own, resemblance(spoken, own.form)) for own in longer]
         forms = {own.form: own.similarity for own, words in near if words and words.lost and not words.slips}
         matches = kb.lookup(list(forms))
@@ -97,13 +97,13 @@ def link_similar_names(kb: KnowledgeBase, name: str) -> list[Link]:
         links += limit_entities(kb, [link for link in more if link.name not in alike])
         alike |= {link.name: Resemblance((), 0, 1) for link in more}
     return [
-        link if alike[link.name] or respaced(spoken, core_form(link.name))
-        else link._replace(similarity=OTHER_WORD * link.similarity)
+        link if alike[link.name] or _respaced(spoken, core_form(link.name))
+        else link._replace(similarity=_OTHER_WORD * link.similarity)
         for link in links
     ]  # fmt: skip
 
 
-def respaced(one: str, other: str) -> bool:
+def _respaced(one: str, other: str) -> bool:
     """Return whether two forms have the same words in another order, or the same letters."""
     return sorted(one.split(" ")) == sorted(other.split(" ")) or one.replace(" ", "") == other.replace(" ", "")
 
@@ -114,7 +114,7 @@ def whole(name: str, form: str) -> Ngram:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prior:
+class _Prior:
     """p(entity | name) of some bearers, and what each is from: numbers of facts, or a sentence about counts."""
 
     values: NDArray[np.float64]
@@ -122,11 +122,11 @@ class Prior:
     facts_in: NDArray[np.int64] | None
     counted: dict[int, str]
 
-    def at(self, places: NDArray[np.int64]) -> "Prior":
+    def at(self, places: NDArray[np.int64]) -> "_Prior":
         """Return the priors at some places."""
         facts_in = None if self.facts_in is None else self.facts_in[places]
         counted = {new: self.counted[old] for new, old in enumerate(places.tolist()) if old in self.counted}
-        return Prior(self.values[places], self.facts_out[places], facts_in, counted)
+        return _Prior(self.values[places], self.facts_out[places], facts_in, counted)
 
     def source(self, place: int) -> str:
         """Return what a prior rests on, in words."""
@@ -144,7 +144,7 @@ class NameCandidates:
 
     entities: EntityRows
     links: list[Link]
-    prior: Prior
+    prior: _Prior
 
     def scores(self, limit: int | None) -> list[float]:
         """Score the first bearers, 0 to 100: the rung decides, then the similarity, then the prior.
@@ -167,7 +167,7 @@ def rank_by_name(kb: KnowledgeBase, links: Sequence[Link], *, of_type: int | Non
     """
     links = sorted(links, key=lambda link: (link.rung, -link.similarity))
     linked = np.repeat(np.arange(len(links)), [len(link.entities) for link in links])
-    entities = np.concatenate([NOBODY, *(link.entities for link in links)])
+    entities = np.concatenate([_NOBODY, *(link.entities for link in links)])
     # Links stand best first, so that the first place of an entity is its best link.
     entities, first = np.unique(entities, return_index=True)
     link_of = linked[first]
@@ -187,7 +187,7 @@ def rank_by_name(kb: KnowledgeBase, links: Sequence[Link], *, of_type: int | Non
     return NameCandidates(entities[order], [links[place] for place in link_of[order]], prior.at(order))
 
 
-NOBODY = np.empty(0, dtype=np.uint32)
+_NOBODY = np.empty(0, dtype=np.uint32)
 
 
 def find_entity(kb: KnowledgeBase, spelling: str) -> int:
@@ -203,7 +203,7 @@ def find_entity(kb: KnowledgeBase, spelling: str) -> int:
     return int(bearers[np.argmax(kb.fact_counts(bearers))])
 
 
-def share_names(kb: KnowledgeBase, entities: EntityRows, forms: Sequence[str], group: NDArray[np.int64]) -> Prior:
+def share_names(kb: KnowledgeBase, entities: EntityRows, forms: Sequence[str], group: NDArray[np.int64]) -> _Prior:
     """Share each name among its bearers; those of the k-th form are where `group` is k.
 
     The shares are a softmax of smoothed logarithms of numbers of facts. Where the knowledge base has counts of the
@@ -222,4 +222,4 @@ def share_names(kb: KnowledgeBase, entities: EntityRows, forms: Sequence[str], g
                 sentences = (f"{count:,} of {total:,} counts of {what}" for count in counts.tolist())
                 counted.update(zip(places.tolist(), sentences, strict=True))
                 break
-    return Prior(values, facts_out, facts_in, counted)
+    return _Prior(values, facts_out, facts_in, counted)

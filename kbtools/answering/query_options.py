@@ -7,7 +7,7 @@ from typing import Any, TypedDict, TypeVar
 from kbtools.errors import BadArgument
 from kbtools.ranking.system import System
 
-F = TypeVar("F", bound=Callable[..., Any])
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 NAMES = ("pruning", "scorer", "subject", "ranker")
 """The options that name parts of a system."""
@@ -37,10 +37,10 @@ class LookupOptions(TypedDict, total=False):
     limit: int | None
 
 
-def with_options(options: type, **defaults: object) -> Callable[[F], F]:
+def with_options(options: type, **defaults: object) -> Callable[[_F], _F]:
     """Return a decorator by which the signature of a method shows its options; those without a default have None."""
 
-    def decorate(method: F) -> F:
+    def decorate(method: _F) -> _F:
         parameters = list(signature(method).parameters.values())[:-1]
         hints = options.__annotations__
         parameters += [

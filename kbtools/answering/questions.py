@@ -20,10 +20,10 @@ from kbtools.text.relation_words import relation_parts
 
 logger = logging.getLogger(__name__)
 
-HEAD = 4096
+_HEAD = 4096
 """Bytes of a file that are looked at for what it is."""
 
-PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"BZh", b"PK\x03\x04")
+_PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"BZh", b"PK\x03\x04")
 """How gzip, xz, zstd, bzip2 and ZIP begin."""
 
 
@@ -37,14 +37,14 @@ class AnnotatedQuestion:
     text: str
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a question file with their numbers; raise InputError where it is none."""
     if not path.is_file():
         raise SourceMissing(f"{path}: no such file of questions", path=str(path))
     if not path.stat().st_size:
         raise SourceEmpty(f"{path}: the file of questions is empty", path=str(path))
     with path.open("rb") as file:
-        refuse_beginning(path, file.peek(HEAD)[:HEAD])
+        _refuse_beginning(path, file.peek(_HEAD)[:_HEAD])
         for number, raw in enumerate(file, 1):
             try:
                 line = raw.decode().removeprefix("\ufeff").rstrip("\r\n")
@@ -53,13 +53,13 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def refuse_beginning(path: Path, start: bytes) -> None:
+def _refuse_beginning(path: Path, start: bytes) -> None:
     """Refuse a file that holds no lines of questions; raise WrongFormat with what may be done."""
     line = start.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[0].lower()
     heads = {cell.strip(b' \r"') for cell in line.split(b",")}
     if encoding := wide_encoding(start):
         problem = f"found {encoding}, expected UTF-8; convert it with: iconv -f {encoding} -t UTF-8"
-    elif start.startswith(PACKED):
+    elif start.startswith(_PACKED):
         problem = "found packed data, expected questions; unpack it"
     elif line.startswith((b"<!doctype", b"<html")):
         problem = "found a web page, expected questions; the link is probably dead"
@@ -74,12 +74,12 @@ def refuse_beginning(path: Path, start: bytes) -> None:
 
 def read_questions(path: Path) -> Iterator[str]:
     """Yield the questions of a file: of each line its last column."""
-    for number, line in read_lines(path):
-        if not begins_with_header(path, number, line):
+    for number, line in _read_lines(path):
+        if not _begins_with_header(path, number, line):
             yield line.rsplit("\t", 1)[-1]
 
 
-def begins_with_header(path: Path, number: int, line: str) -> bool:
+def _begins_with_header(path: Path, number: int, line: str) -> bool:
     """Return whether a line is the header of its file, and warn that it is left out."""
     cells = line.split("\t")
     is_named = cells[-1].strip().casefold() in ("question", "questions")
@@ -92,8 +92,8 @@ def begins_with_header(path: Path, number: int, line: str) -> bool:
 
 def read_annotated(path: Path) -> Iterator[AnnotatedQuestion]:
     """Yield the questions of an annotated file; raise BadLine for a line that has not four columns."""
-    for number, line in read_lines(path):
-        if not line.strip() or begins_with_header(path, number, line):
+    for number, line in _read_lines(path):
+        if not line.strip() or _begins_with_header(path, number, line):
             continue
         columns = line.split("\t")
         if len(columns) != 4:
@@ -103,10 +103,10 @@ def read_annotated(path: Path) -> Iterator[AnnotatedQuestion]:
                 line=number,
             )
         subject, target = canonical_id(columns[0].strip()), canonical_id(columns[2].strip())
-        yield AnnotatedQuestion(subject, read_relation(columns[1].strip(), beside=subject), target, columns[3])
+        yield AnnotatedQuestion(subject, _read_relation(columns[1].strip(), beside=subject), target, columns[3])
 
 
-def read_relation(spelling: str, *, beside: str) -> str:
+def _read_relation(spelling: str, *, beside: str) -> str:
     """Reduce the id of a relation, or of its inverse, to its canonical form."""
     mark = MARK if spelling.startswith(MARK) else ""
     return mark + canonical_property(spelling.removeprefix(MARK), beside=beside)
@@ -120,7 +120,7 @@ def read_gold(questions: Path | Iterable[AnnotatedQuestion], kb: KnowledgeBase) 
     """
     questions = list(read_annotated(questions) if isinstance(questions, Path) else questions)
     entities = spell_entities(kb, {spelling for gold in questions for spelling in (gold.subject, gold.object)})
-    relations = spell_relations(kb.relations, {gold.relation for gold in questions})
+    relations = _spell_relations(kb.relations, {gold.relation for gold in questions})
     return [
         replace(
             gold,
@@ -149,7 +149,7 @@ def spell_entities(kb: KnowledgeBase, spellings: Iterable[str]) -> dict[str, str
 
 def find_relations(kb: KnowledgeBase, spelling: str) -> list[str]:
     """Return the relation of an id, else the relations of a label, else those whose id ends with these words."""
-    exact = spell_relations(kb.relations, [spelling]).get(spelling, spelling)
+    exact = _spell_relations(kb.relations, [spelling]).get(spelling, spelling)
     if exact in kb.relations:
         return [exact]
     wanted = normal_form(spelling)
@@ -162,7 +162,7 @@ def find_relations(kb: KnowledgeBase, spelling: str) -> list[str]:
     return called or [relation for relation in texts if [wanted] == [*map(" ".join, relation_parts(relation)[-1:])]]
 
 
-def spell_relations(relations: Sequence[str], spellings: Iterable[str]) -> dict[str, str]:
+def _spell_relations(relations: Sequence[str], spellings: Iterable[str]) -> dict[str, str]:
     """Return the relation of the knowledge base for each spelling that has one."""
     known = set(relations)
     stored = [relation for relation in relations if not relation.startswith(MARK)]

@@ -3,13 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-ROUNDS, SEED = 1000, 0
+ROUNDS, _SEED = 1000, 0
 """1,000 rounds: with other seeds the ends of an interval move by some 0.03 points on 10,724 questions."""
 
 LEVEL = 95.0
 """Per cent of the resamples that an interval holds."""
 
-ROUNDS_AT_ONCE = 100
+_ROUNDS_AT_ONCE = 100
 """Rounds that are multiplied in one go: 9 MB of counts for 10,724 questions."""
 
 
@@ -19,7 +19,7 @@ class Resamples:
     `counts` says how often each question was drawn: (rounds, questions).
     """
 
-    def __init__(self, questions: int, *, rounds: int = ROUNDS, seed: int = SEED) -> None:
+    def __init__(self, questions: int, *, rounds: int = ROUNDS, seed: int = _SEED) -> None:
         generator = np.random.default_rng(seed)
         self.questions = questions
         # A byte a count: none is drawn 256 times, and 1,000 rounds of 10,724 questions stay under 11 MB.
@@ -30,8 +30,8 @@ class Resamples:
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum values (questions, figures) over each resample: (rounds, figures)."""
         # The product is np.sum(values[drawn], axis=0) for each round, without drawing the values.
-        starts = range(0, len(self.counts), ROUNDS_AT_ONCE)
-        return np.concatenate([self.counts[at : at + ROUNDS_AT_ONCE].astype(np.float64) @ values for at in starts])
+        starts = range(0, len(self.counts), _ROUNDS_AT_ONCE)
+        return np.concatenate([self.counts[at : at + _ROUNDS_AT_ONCE].astype(np.float64) @ values for at in starts])
 
     def quantiles(self, values: NDArray[np.float64], share: float) -> NDArray[np.float64]:
         """Return a quantile of each resample, between neighbours where it falls between them: (rounds,)."""

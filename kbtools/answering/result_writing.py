@@ -39,7 +39,7 @@ def write_result(
     begun = time.perf_counter()
     kb, system = opened.kb, opened.system
     candidates = write_candidates(kb, ranking)
-    split = ranking.level > 1 and not agree(kb, ranking, objects)
+    split = ranking.level > 1 and not _agree(kb, ranking, objects)
     answered = bool(ranking.best) and not split and confidence >= (limits.abstain or 0)
     answers, total = write_answers(kb, objects[0], limit=limits.answers) if answered else ((), 0)
     return Result(
@@ -55,7 +55,7 @@ def write_result(
         type=None if type_row is None else kb.types[type_row],
         candidates=candidates,
         tied=ranking.tied,
-        without_facts=() if ranking.best else list_without_facts(kb, ranking.question, limit=limits.answers),
+        without_facts=() if ranking.best else _list_without_facts(kb, ranking.question, limit=limits.answers),
         answers=answers,
         answers_total=total,
         milliseconds=round(1000 * (seconds + time.perf_counter() - begun), 3),
@@ -66,7 +66,7 @@ def write_result(
         answered=answered,
         taught=opened.taught or None,
         doubtful=not answered or confidence < DOUBTFUL,
-        readings=write_readings(kb, candidates, objects, limit=limits.answers) if split else (),
+        readings=_write_readings(kb, candidates, objects, limit=limits.answers) if split else (),
         readings_total=ranking.level if split else 0,
     )
 
@@ -77,7 +77,7 @@ def fetch_objects(kb: KnowledgeBase, pairs: Iterable[tuple[int, int]]) -> dict[t
     return dict(zip(distinct, kb.objects_of(distinct), strict=True)) if distinct else {}
 
 
-def agree(kb: KnowledgeBase, ranking: Ranking, objects: Sequence[EntityRows]) -> bool:
+def _agree(kb: KnowledgeBase, ranking: Ranking, objects: Sequence[EntityRows]) -> bool:
     """Return whether all candidates level with the first have its answers; `objects` are those of the first ones."""
     if not all(np.array_equal(objects[0], other) for other in objects[1:]):
         return False
@@ -85,7 +85,7 @@ def agree(kb: KnowledgeBase, ranking: Ranking, objects: Sequence[EntityRows]) ->
     return all(np.array_equal(objects[0], other) for other in rest.values())
 
 
-def write_readings(
+def _write_readings(
     kb: KnowledgeBase, candidates: Sequence[Candidate], objects: Sequence[EntityRows], *, limit: int | None
 ) -> tuple[Reading, ...]:
     """Write out the likeliest candidates as readings, each with its answers."""
@@ -95,7 +95,7 @@ def write_readings(
     )
 
 
-def list_without_facts(kb: KnowledgeBase, question: Question, *, limit: int | None) -> tuple[Named, ...]:
+def _list_without_facts(kb: KnowledgeBase, question: Question, *, limit: int | None) -> tuple[Named, ...]:
     """List the entities that a question without candidates names, and that are the subject of no fact."""
     named = {row: link.name for link in links_without_facts(kb, question) for row in link.entities.tolist()}
     rows = np.array(list(named)[:limit], dtype=np.uint32)
@@ -116,7 +116,7 @@ def write_candidates(kb: KnowledgeBase, ranking: Ranking) -> tuple[Candidate, ..
     if not ranking.best:
         return ()
     best = np.array(ranking.best, dtype=np.int64)
-    subjects = describe_subjects(kb, pool.subject[pool.pair_subject[best]].tolist())
+    subjects = _describe_subjects(kb, pool.subject[pool.pair_subject[best]].tolist())
     relations, relation_names = kb.relations, kb.relation_names
     # Columns of the best candidates, rounded at once: by far sooner than a look at each column for each of them.
     links = [ranking.links[at] for at in pool.link_of_pair[best].tolist()]
@@ -163,10 +163,10 @@ def write_answers(kb: KnowledgeBase, objects: EntityRows, *, limit: int | None) 
     return tuple(answers), len(objects)
 
 
-Described = tuple[str, str | None, str | None, tuple[str, ...]]
+_Described = tuple[str, str | None, str | None, tuple[str, ...]]
 
 
-def describe_subjects(kb: KnowledgeBase, subjects: list[int]) -> list[Described]:
+def _describe_subjects(kb: KnowledgeBase, subjects: list[int]) -> list[_Described]:
     """Return id, name, description and types of each subject: one with several relations is read once."""
     places = {row: at for at, row in enumerate(dict.fromkeys(subjects))}
     rows = np.array(list(places), dtype=np.uint32)

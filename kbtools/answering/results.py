@@ -8,7 +8,7 @@ from kbtools.kb.ids import literal_text
 from kbtools.quick_records import quick_record
 from kbtools.text.printable import html_table, html_text
 
-V = TypeVar("V")
+_V = TypeVar("_V")
 
 JSON_VERSION = 1
 """Rises when a field of docs/json.md goes, or means something else; new fields leave it."""
@@ -22,7 +22,7 @@ SUMMARISED = 3
 """Answers and matches that a line names."""
 
 
-class FrozenDict(dict[str, V]):
+class FrozenDict(dict[str, _V]):
     """Values by name that cannot be changed, so that a record which holds them has a hash; JSON writes an object."""
 
     def refuse(self, *_: object, **__: object) -> NoReturn:
@@ -33,7 +33,7 @@ class FrozenDict(dict[str, V]):
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
 
-    def __reduce__(self) -> tuple[type["FrozenDict[V]"], tuple[dict[str, V]]]:
+    def __reduce__(self) -> tuple[type["FrozenDict[_V]"], tuple[dict[str, _V]]]:
         return FrozenDict, (dict(self),)
 
 

@@ -31,35 +31,35 @@ THRESHOLD = 0.3
 CANDIDATES = 5
 """Candidates of a mention that are given unless told otherwise."""
 
-LONGEST_MENTION = 12
+_LONGEST_MENTION = 12
 """Words of a mention in running text: longer names are whole sentences, and each length costs a look-up a word."""
 
-TOGETHER = 16
+_TOGETHER = 16
 """Sentences whose n-grams are looked up together: on a cluster in one request."""
 
 LONGEST_SENTENCE = 2_000
 """Characters after which a sentence is cut at the next space."""
 
 # Possessive quantifiers, and a look behind: else a run of a million full stops would be read again from each of them.
-SENTENCE_END = re.compile(
+_SENTENCE_END = re.compile(
     r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+\s++(?=[^\W_a-z]|[\"'“‘(\[])|[。！？]|\n\s*\n",
 )
-UNFINISHED = re.compile(r"(?:^|[\s.(])(?:\w|mr|mrs|ms|dr|st|jr|sr|vs|no|vol|gen|col|lt|prof|inc|ltd|co)\.$", re.I)
+_UNFINISHED = re.compile(r"(?:^|[\s.(])(?:\w|mr|mrs|ms|dr|st|jr|sr|vs|no|vol|gen|col|lt|prof|inc|ltd|co)\.$", re.I)
 """The words before a full stop that ends no sentence: initials and abbreviations, `J. K. Rowling`, `St. Louis`."""
 
-WORD = re.compile(r"\w+")
-INSIDE = re.compile(r"(?<=[\w,;:)'’”-] )(?!I\b)[^\W\d_](?=\w)")
+_WORD = re.compile(r"\w+")
+_INSIDE = re.compile(r"(?<=[\w,;:)'’”-] )(?!I\b)[^\W\d_](?=\w)")
 """The first letter of a word that no sentence begins with."""
 
-RARE_CAPITALS = 30
+_RARE_CAPITALS = 30
 """Words with one capital inside a sentence among them that are read as if they had none: the 30 sentences have one
 among 3 words, and in a text in lower case a stray capital tells nothing of names."""
 
-HEADLINE = 4
+_HEADLINE = 4
 """Fewest words of a sentence that is taken for a headline if every word but the function words has a capital."""
 
 
-class Case(IntEnum):
+class _Case(IntEnum):
     """The case of a mention's words, as far as it tells names from other words."""
 
     PROPER = 0
@@ -79,12 +79,17 @@ class Case(IntEnum):
 # The next two: 2,500 validation questions of FBSQ as they are and with the subject's name as it is written, where a
 # rare word in small letters is the subject in 73 of 100 cases, an ordinary one in 50, a common one in 17 and a very
 # common one in 4, a word with a capital in 88 and more; INITIAL and OTHER by the 30 sentences.
-CASES = {
-    Case.PROPER: 1.5, Case.INITIAL: -3.5, Case.PHRASE: -1.0, Case.UNCASED: -3.7, Case.SMALL: -4.5, Case.OTHER: -5.4,
-}  # fmt: skip
+_CASES = {
+    _Case.PROPER: 1.5,
+    _Case.INITIAL: -3.5,
+    _Case.PHRASE: -1.0,
+    _Case.UNCASED: -3.7,
+    _Case.SMALL: -4.5,
+    _Case.OTHER: -5.4,
+}
 """Log-odds that words are meant as a name, by their case."""
 
-RARITIES = {UNKNOWN: 4.7, ORDINARY: 3.5, COMMON: 2.1, VERY_COMMON: 0.4, FUNCTION: 0.05}
+_RARITIES = {UNKNOWN: 4.7, ORDINARY: 3.5, COMMON: 2.1, VERY_COMMON: 0.4, FUNCTION: 0.05}
 """What each word adds to that, by how common it is in English."""
 
 LOOSER, FUZZY = -0.1, -1.0
@@ -94,7 +99,7 @@ LOOSER, FUZZY = -0.1, -1.0
 def split_sentences(text: str) -> Iterator[tuple[int, int]]:
     """Yield where the sentences of a text start and end; one that does not end is cut at a space."""
     start = 0
-    for end in sentence_ends(text):
+    for end in _sentence_ends(text):
         while end - start > LONGEST_SENTENCE:
             cut = text.rfind(" ", start + 1, start + LONGEST_SENTENCE)
             cut = start + LONGEST_SENTENCE if cut < 0 else cut
@@ -105,21 +110,21 @@ def split_sentences(text: str) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def sentence_ends(text: str) -> Iterator[int]:
-    for match in SENTENCE_END.finditer(text):
+def _sentence_ends(text: str) -> Iterator[int]:
+    for match in _SENTENCE_END.finditer(text):
         head = text[max(0, match.start() - 6) : match.start() + 1]
-        if text[match.start()] != "." or not UNFINISHED.search(head):
+        if text[match.start()] != "." or not _UNFINISHED.search(head):
             yield match.end()
     yield len(text)
 
 
-def has_case(text: str) -> bool:
+def _has_case(text: str) -> bool:
     """Return whether capitals distinguish the words of a text: some have one that no sentence begins with."""
-    inside = sum(match[0].isupper() for match in INSIDE.finditer(text))
-    return inside * RARE_CAPITALS > len(WORD.findall(text)) and text != text.upper()
+    inside = sum(match[0].isupper() for match in _INSIDE.finditer(text))
+    return inside * _RARE_CAPITALS > len(_WORD.findall(text)) and text != text.upper()
 
 
-def is_headline(sentence: Question) -> bool:
+def _is_headline(sentence: Question) -> bool:
     """Return whether every content word of a sentence has a capital, ordinary words among them, or all letters have."""
     text = sentence.text
     content = [token for token in sentence.tokens if token.is_word and commonness(token.text) != FUNCTION]
@@ -127,7 +132,7 @@ def is_headline(sentence: Question) -> bool:
         return False
     words = sum(token.is_word for token in sentence.tokens)
     return text == text.upper() or (
-        words >= HEADLINE and any(commonness(token.text) >= COMMON for token in content[text[0].isupper() :])
+        words >= _HEADLINE and any(commonness(token.text) >= COMMON for token in content[text[0].isupper() :])
     )
 
 
@@ -138,7 +143,7 @@ class TextLinker:
         self.kb = names.kb
         self.names = names
         self.context: ContextRanker | None = None
-        self.lengths = frozenset(length for length in names.kb.manifest.lengths if length <= LONGEST_MENTION)
+        self.lengths = frozenset(length for length in names.kb.manifest.lengths if length <= _LONGEST_MENTION)
 
     def link(self, text: str, *, threshold: float, limit: int | None, context: bool = False) -> LinkedText:
         """Link a text; mentions that score below the threshold are left out."""
@@ -148,16 +153,16 @@ class TextLinker:
             self.context = ContextRanker(self.names.reader)
         ranker = self.context if context else None
         threshold = read_share(threshold, "threshold", what="score")
-        cased = has_case(text)
+        cased = _has_case(text)
         mentions: list[LinkedMention] = []
         spans = split_sentences(text)
-        while batch := list(islice(spans, TOGETHER)):
+        while batch := list(islice(spans, _TOGETHER)):
             check_time()
             sentences = [Question.read(text[start:end]) for start, end in batch]
             links = link_all_strictly(self.kb, sentences, [self.ngrams_of(sentence) for sentence in sentences])
             misspelt = link_slips(self.kb, sentences, links)
             for (offset, _), sentence, own in zip(batch, sentences, map(add, links, misspelt), strict=True):
-                weighed = weigh(sentence, own, cased=cased and not is_headline(sentence), threshold=threshold)
+                weighed = _weigh(sentence, own, cased=cased and not _is_headline(sentence), threshold=threshold)
                 mentions += self.link_sentence(
                     sentence, offset, weighed, threshold=threshold, limit=limit, ranker=ranker
                 )
@@ -189,7 +194,7 @@ class TextLinker:
             covered.update(characters)  # an ambiguous name is left out, but none inside it takes its place
             bearers = rank_by_name(self.kb, links)
             bearers = ranker.rank(sentence, bearers) if ranker else bearers
-            score = sigmoid(odds) * float(bearers.prior.values[0])
+            score = _sigmoid(odds) * float(bearers.prior.values[0])
             if score >= threshold:
                 first = bearers.links[0]
                 words = sentence.text[first.start : first.end]
@@ -200,7 +205,7 @@ class TextLinker:
         return [mentions[start] for start in sorted(mentions)]
 
 
-def weigh(
+def _weigh(
     sentence: Question, links: Sequence[Link], *, cased: bool, threshold: float
 ) -> list[tuple[float, list[Link]]]:
     """Return the links of each n-gram that may be a name with its log-odds, the most certain first."""
@@ -209,53 +214,53 @@ def weigh(
         groups.setdefault((link.ngram.start, link.ngram.end), []).append(link)
     weighed = []
     for own in groups.values():
-        if not may_be_mention(sentence, own[0].ngram):
+        if not _may_be_mention(sentence, own[0].ngram):
             continue
-        odds = max(log_odds(sentence, link, cased=cased) for link in own)
-        if sigmoid(odds) >= threshold:
+        odds = max(_log_odds(sentence, link, cased=cased) for link in own)
+        if _sigmoid(odds) >= threshold:
             weighed.append((odds, own))
     return sorted(weighed, key=lambda pair: (-pair[0], pair[1][0].start - pair[1][0].end, pair[1][0].start))
 
 
-def sigmoid(odds: float) -> float:
+def _sigmoid(odds: float) -> float:
     return 1 / (1 + math.exp(-odds))
 
 
-def log_odds(sentence: Question, link: Link, *, cased: bool) -> float:
+def _log_odds(sentence: Question, link: Link, *, cased: bool) -> float:
     """Return the log-odds that words are meant as a name: by their case, how common they are, and the rung."""
-    levels = [level_of(token.text) for token in words_of(sentence, link.ngram)] or [COMMON]
-    odds = CASES[case_of(sentence, link, cased=cased, content=sum(level != FUNCTION for level in levels))]
-    odds += sum(RARITIES[level] for level in levels)
+    levels = [_level_of(token.text) for token in _words_of(sentence, link.ngram)] or [COMMON]
+    odds = _CASES[_case_of(sentence, link, cased=cased, content=sum(level != FUNCTION for level in levels))]
+    odds += sum(_RARITIES[level] for level in levels)
     return odds + (FUZZY if link.rung is Rung.FUZZY else LOOSER * max(0, link.rung - Rung.CASE))
 
 
-def words_of(sentence: Question, ngram: Ngram) -> list[Token]:
+def _words_of(sentence: Question, ngram: Ngram) -> list[Token]:
     return [token for token in sentence.tokens[ngram.first : ngram.last + 1] if token.is_word]
 
 
-def level_of(word: str) -> int:
+def _level_of(word: str) -> int:
     """Return how common a word is; a number or a letter is as common as words are."""
     return COMMON if len(word) == 1 or word.isdigit() else commonness(word)
 
 
-def case_of(sentence: Question, link: Link, *, cased: bool, content: int) -> Case:
+def _case_of(sentence: Question, link: Link, *, cased: bool, content: int) -> _Case:
     """Return how the words of a link are written; `content` counts its content words."""
     words, name = sentence.text[link.start : link.end], link.name
     small, capitals = words == words.lower(), words == words.upper()
     if small and capitals and not words.isdigit():  # no letter that has a case
-        return Case.PROPER
+        return _Case.PROPER
     if not cased:
-        return Case.PHRASE if content > 1 else Case.UNCASED
+        return _Case.PHRASE if content > 1 else _Case.UNCASED
     if small or (name == name.upper() and not capitals):
-        return Case.OTHER if name != name.lower() else Case.PHRASE if content > 1 else Case.SMALL
+        return _Case.OTHER if name != name.lower() else _Case.PHRASE if content > 1 else _Case.SMALL
     if capitals and name != name.upper():
-        return Case.INITIAL
+        return _Case.INITIAL
     if words[1:] != words[1:].lower() or any(token.is_word for token in sentence.tokens[: link.ngram.first]):
-        return Case.PROPER
-    return Case.INITIAL if name[1:] == name[1:].lower() else Case.OTHER
+        return _Case.PROPER
+    return _Case.INITIAL if name[1:] == name[1:].lower() else _Case.OTHER
 
 
-def may_be_mention(sentence: Question, ngram: Ngram) -> bool:
+def _may_be_mention(sentence: Question, ngram: Ngram) -> bool:
     """Leave out function words, which titles such as `It` would flood, but for titles and codes as they are written.
 
     `The Who` may be a name where every word is a capital, and `OR` where the sentence has small letters.

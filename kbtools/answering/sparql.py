@@ -7,16 +7,16 @@ from kbtools.answering.results import Result
 from kbtools.errors import NoIRI
 from kbtools.kb.ids import FREEBASE_NAMESPACE, NAMESPACES, TOPIC, WIKIDATA, is_literal
 
-WIKIDATA_ENTITY = "http://www.wikidata.org/entity/"
-WIKIDATA_DIRECT = "http://www.wikidata.org/prop/direct/"
-FREEBASE_RELATION = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+(\.\.[a-z0-9_]+(\.[a-z0-9_]+)+)?")
-FORBIDDEN = re.compile(
+_WIKIDATA_ENTITY = "http://www.wikidata.org/entity/"
+_WIKIDATA_DIRECT = "http://www.wikidata.org/prop/direct/"
+_FREEBASE_RELATION = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+(\.\.[a-z0-9_]+(\.[a-z0-9_]+)+)?")
+_FORBIDDEN = re.compile(
     r"[^A-Za-z0-9._~:/?#@!$&'()*+,;=%\-\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000dffff]"
     r"|%(?![0-9A-Fa-f]{2})|[\U0001fffe-\U0001ffff]"
 )
 """Characters that no IRI may hold (RFC 3987), brackets anywhere; endpoints refuse more than SPARQL's grammar does."""
 
-ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def winner_query(result: Result) -> str:
@@ -38,50 +38,50 @@ def object_query(subject: str, relation: str) -> str:
     Whole IRIs stay. Beside a topic of Freebase a relation is Freebase's, through a mediator (`a..b`) a path of two
     steps; beside an entity of Wikidata it is Wikidata's. No namespace is made up for any other id.
     """
-    return f"SELECT ?object WHERE {{ {subject_iri(subject)} {relation_path(subject, relation)} ?object }}"
+    return f"SELECT ?object WHERE {{ {_subject_iri(subject)} {_relation_path(subject, relation)} ?object }}"
 
 
 def subject_query(target: str, relation: str) -> str:
     """Write the query for every subject of a relation and an object; raise NoIRI as `object_query` does."""
-    return f"SELECT ?x WHERE {{ ?x {relation_path(target, relation)} {subject_iri(target)} }}"
+    return f"SELECT ?x WHERE {{ ?x {_relation_path(target, relation)} {_subject_iri(target)} }}"
 
 
-def subject_iri(subject: str) -> str:
+def _subject_iri(subject: str) -> str:
     if is_literal(subject):
         raise NoIRI(f"{subject!r} is a literal and has no facts", id=subject)
-    if full := in_full(subject, WIKIDATA_ENTITY):
-        return iri(full)
+    if full := _in_full(subject, _WIKIDATA_ENTITY):
+        return _iri(full)
     if TOPIC.fullmatch(subject):
-        return iri(FREEBASE_NAMESPACE + subject)
+        return _iri(FREEBASE_NAMESPACE + subject)
     raise NoIRI(f"no query: {subject!r} is no IRI, and no id of Freebase or Wikidata", id=subject)
 
 
-def relation_path(subject: str, relation: str) -> str:
-    full = in_full(relation, WIKIDATA_DIRECT)
+def _relation_path(subject: str, relation: str) -> str:
+    full = _in_full(relation, _WIKIDATA_DIRECT)
     # A number alone is a relation of Wikidata only beside an entity of it.
-    if full and (ABSOLUTE.match(relation) or WIKIDATA.fullmatch(subject)):
-        return iri(full)
-    if TOPIC.fullmatch(subject) and FREEBASE_RELATION.fullmatch(relation):
+    if full and (_ABSOLUTE.match(relation) or WIKIDATA.fullmatch(subject)):
+        return _iri(full)
+    if TOPIC.fullmatch(subject) and _FREEBASE_RELATION.fullmatch(relation):
         # A path of two steps, `a/b`, through the mediator that stands between.
-        return "/".join(iri(FREEBASE_NAMESPACE + step) for step in relation.split(".."))
+        return "/".join(_iri(FREEBASE_NAMESPACE + step) for step in relation.split(".."))
     raise NoIRI(f"no query: {relation!r} is no IRI, and no relation of Freebase or Wikidata", id=relation)
 
 
-def in_full(spelling: str, wikidata: str) -> str | None:
+def _in_full(spelling: str, wikidata: str) -> str | None:
     """Return the IRI of an id: Wikidata's in a namespace, one under a usual prefix (`dbr:Berlin`), or the IRI itself.
 
     None for any other.
     """
-    if "://" in spelling and ABSOLUTE.match(spelling):
+    if "://" in spelling and _ABSOLUTE.match(spelling):
         return spelling
     if number := WIKIDATA.fullmatch(spelling):
         return wikidata + number[1]
     prefix, _, name = spelling.partition(":")
     if prefix in NAMESPACES:
         return NAMESPACES[prefix] + name
-    return spelling if ABSOLUTE.match(spelling) else None
+    return spelling if _ABSOLUTE.match(spelling) else None
 
 
-def iri(full: str) -> str:
+def _iri(full: str) -> str:
     """Write an IRI reference; what the grammar forbids is percent-encoded."""
-    return "<" + FORBIDDEN.sub(lambda match: "".join(f"%{byte:02X}" for byte in match.group().encode()), full) + ">"
+    return "<" + _FORBIDDEN.sub(lambda match: "".join(f"%{byte:02X}" for byte in match.group().encode()), full) + ">"

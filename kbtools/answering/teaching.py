@@ -29,15 +29,15 @@ from kbtools.ranking.taught import Taught, TaughtFile, TaughtQuestion, same_text
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import MarkedQuestion, Question
 
-COLUMNS = ("question", "subject", "relation", "answer")
+_COLUMNS = ("question", "subject", "relation", "answer")
 
-ONE_BY_ONE, FOLDS = 60, 10
+_ONE_BY_ONE, _FOLDS = 60, 10
 """Up to so many taught questions each is left out alone; of more, a tenth at a time."""
 
 MOST_LETTERS = 2_000
 """Characters of a taught question."""
 
-SHOWN, VALUES = 20, 1_000
+_SHOWN, _VALUES = 20, 1_000
 """Relations that a message lists, and objects whose texts are compared with an answer."""
 
 
@@ -52,7 +52,7 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True)
-class TaughtRelation:
+class _TaughtRelation:
     """A relation with its taught questions, and how many of them are right when they are left out."""
 
     relation: str
@@ -75,7 +75,7 @@ class TeachingReport(Record):
     after: float
     low: float
     high: float
-    relations: tuple[TaughtRelation, ...]
+    relations: tuple[_TaughtRelation, ...]
     untaught: int
     first_untaught: tuple[str, ...]
     wrong: tuple[str, ...]
@@ -93,7 +93,7 @@ def read_lessons(path: Path) -> list[Lesson]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
         if text.lstrip().startswith("{"):
-            return [read_lesson(json.loads(line), f"{path}:{number}") for number, line in lines_of(text)]
+            return [_read_lesson(json.loads(line), f"{path}:{number}") for number, line in _lines_of(text)]
         first = text.partition("\n")[0]
         rows = list(csv.reader(text.splitlines(), delimiter="\t" if "\t" in first else ","))
     except (UnicodeDecodeError, ValueError, csv.Error) as error:
@@ -102,23 +102,23 @@ def read_lessons(path: Path) -> list[Lesson]:
     named = "question" in head
     lessons = []
     for number, row in enumerate(rows[named:], 1 + named):
-        usual = {2: ("question", "answer"), 3: COLUMNS[:3], 4: ("subject", "relation", "object", "question")}
+        usual = {2: ("question", "answer"), 3: _COLUMNS[:3], 4: ("subject", "relation", "object", "question")}
         columns = head if named else usual.get(len(row))
         if columns is None and any(row):
             raise WrongFormat(f"{path}:{number}: found {len(row)} columns, expected 2 to 4", path=str(path))
         if columns and any(cell.strip() for cell in row):
-            lessons.append(read_lesson(dict(zip(columns, row, strict=False)), f"{path}:{number}"))
+            lessons.append(_read_lesson(dict(zip(columns, row, strict=False)), f"{path}:{number}"))
     return lessons
 
 
-def lines_of(text: str) -> Iterator[tuple[int, str]]:
+def _lines_of(text: str) -> Iterator[tuple[int, str]]:
     return ((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip())
 
 
-def read_lesson(record: object, where: str) -> Lesson:
+def _read_lesson(record: object, where: str) -> Lesson:
     """Read a lesson by the names of its columns; raise WrongFormat without a question."""
     cells = record if isinstance(record, dict) else {}
-    lesson = Lesson(*(" ".join(str(cells.get(name) or "").split()) for name in COLUMNS))
+    lesson = Lesson(*(" ".join(str(cells.get(name) or "").split()) for name in _COLUMNS))
     if not lesson.question or not (lesson.answer or (lesson.subject and lesson.relation)):
         raise WrongFormat(f"{where}: expected a question with subject and relation, or with an answer", path=where)
     return lesson
@@ -133,7 +133,7 @@ def teach(answerer: Answerer, lessons: Iterable[Lesson], *, problems: list[str] 
     file, taught = require_file(answerer), []
     for lesson in lessons:
         try:
-            taught.append(understand(answerer, lesson))
+            taught.append(_understand(answerer, lesson))
         except BadQuestions as error:
             if problems is None:
                 raise
@@ -166,7 +166,7 @@ def require_file(answerer: Answerer) -> TaughtFile:
     return file
 
 
-def understand(answerer: Answerer, lesson: Lesson) -> TaughtQuestion:
+def _understand(answerer: Answerer, lesson: Lesson) -> TaughtQuestion:
     """Find the pair that a lesson means; raise BadQuestions if the knowledge base has none, or several."""
     question = " ".join(lesson.question.split())
     if not 0 < len(question) <= MOST_LETTERS or not (lesson.answer or (lesson.subject and lesson.relation)):
@@ -176,7 +176,7 @@ def understand(answerer: Answerer, lesson: Lesson) -> TaughtQuestion:
     answerer = answerer.both_ways() if has_incoming(answerer.kb) else answerer
     kb = answerer.kb
     if lesson.subject:
-        subjects = find_subjects(kb, lesson.subject)
+        subjects = _find_subjects(kb, lesson.subject)
         own = kb.relations_of(subjects)
         pairs = list(zip(np.repeat(subjects, np.diff(own.starts)).tolist(), own.values.tolist(), strict=True))
     else:
@@ -188,9 +188,9 @@ def understand(answerer: Answerer, lesson: Lesson) -> TaughtQuestion:
             raise BadQuestions(f"no relation has the id or the label {lesson.relation!r}")
         pairs = [pair for pair in pairs if kb.relations[pair[1]] in relations]
     if lesson.answer:
-        rows = answer_rows(kb, lesson.answer)
+        rows = _answer_rows(kb, lesson.answer)
         objects = zip(pairs, kb.objects_of(pairs), strict=True)
-        pairs = [pair for pair, own in objects if leads_to(kb, own, rows, lesson.answer)]
+        pairs = [pair for pair, own in objects if _leads_to(kb, own, rows, lesson.answer)]
     # A fact is read backwards where no pair reads it forwards.
     pairs = [pair for pair in pairs if not kb.relations[pair[1]].startswith(MARK)] or pairs
     ids = kb.ids(np.array([subject for subject, _ in pairs], dtype=np.uint32))
@@ -199,12 +199,12 @@ def understand(answerer: Answerer, lesson: Lesson) -> TaughtQuestion:
         leads = "no pair in it leads to" if lesson.answer else "no fact has"
         raise BadQuestions(f"{leads} {lesson.answer or f'{lesson.subject} {lesson.relation}'}")
     if len(meant) > 1:
-        named = ", ".join(f"{one.subject} {one.relation}" for one in meant[:SHOWN])
+        named = ", ".join(f"{one.subject} {one.relation}" for one in meant[:_SHOWN])
         raise BadQuestions(f"{len(meant)} pairs may be meant, name one by subject and relation: {named}")
     return meant[0]
 
 
-def find_subjects(kb: KnowledgeBase, spelling: str) -> EntityRows:
+def _find_subjects(kb: KnowledgeBase, spelling: str) -> EntityRows:
     """Return the rows of an id, else of the strictest bearers of a name."""
     entity_id = canonical_id(spelling)
     (row,) = kb.rows([spell_entities(kb, [entity_id]).get(entity_id, entity_id)])
@@ -218,17 +218,17 @@ def find_subjects(kb: KnowledgeBase, spelling: str) -> EntityRows:
     return np.unique(np.concatenate(bearers))
 
 
-def answer_rows(kb: KnowledgeBase, answer: str) -> set[int]:
+def _answer_rows(kb: KnowledgeBase, answer: str) -> set[int]:
     """Return the rows of the entities that an answer may be by its id or its name."""
     named = [row for link in link_name(kb, answer) for row in link.entities.tolist()]
     return {row for row in kb.rows([canonical_id(answer)]) if row is not None} | set(named)
 
 
-def leads_to(kb: KnowledgeBase, objects: EntityRows, rows: set[int], answer: str) -> bool:
+def _leads_to(kb: KnowledgeBase, objects: EntityRows, rows: set[int], answer: str) -> bool:
     """Return whether an answer is among objects, or is the text of a value among the first of them."""
     if not rows.isdisjoint(objects.tolist()):
         return True
-    texts = (literal_text(own) for own in kb.ids(objects[:VALUES]) if is_literal(own))
+    texts = (literal_text(own) for own in kb.ids(objects[:_VALUES]) if is_literal(own))
     return normal_form(answer) in map(normal_form, texts)
 
 
@@ -241,7 +241,7 @@ def report(answerer: Answerer, *, system: System | None = None) -> TeachingRepor
     opened = view.opened_taught(system)
     before, now = right(view.opened(system), taught), right(opened, taught)
     after = np.zeros(len(taught))
-    folds = np.arange(len(taught)) % (len(taught) if len(taught) <= ONE_BY_ONE else FOLDS)
+    folds = np.arange(len(taught)) % (len(taught) if len(taught) <= _ONE_BY_ONE else _FOLDS)
     # Shuffled, since neighbours of a file are often about one relation.
     np.random.default_rng(0).shuffle(folds)
     for fold in np.unique(folds):
@@ -250,7 +250,7 @@ def report(answerer: Answerer, *, system: System | None = None) -> TeachingRepor
     low, high = mean_interval(after - before)
     relations = np.array([question.relation for question in taught.questions])
     by_relation = [
-        TaughtRelation(name, int(own.sum()), float(before[own].mean()), float(after[own].mean()))
+        _TaughtRelation(name, int(own.sum()), float(before[own].mean()), float(after[own].mean()))
         for name in sorted(set(relations.tolist()))
         for own in [relations == name]
     ]
@@ -263,7 +263,7 @@ def report(answerer: Answerer, *, system: System | None = None) -> TeachingRepor
         high=high,
         relations=tuple(by_relation),
         untaught=len(untaught),
-        first_untaught=tuple(untaught[:SHOWN]),
+        first_untaught=tuple(untaught[:_SHOWN]),
         wrong=tuple(taught.questions[at].question for at in np.flatnonzero(now < 1)),
         left_out=len(file.read()) - len(taught),
     )

@@ -20,7 +20,7 @@ BINS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class _Bin:
     """Answers of like confidence: their number, mean confidence and share that is right."""
 
     count: int
@@ -28,14 +28,14 @@ class Bin:
     correct: float
 
 
-def reliability(confidence: NDArray[np.float64], correct: NDArray[np.float64], *, bins: int = BINS) -> list[Bin]:
+def reliability(confidence: NDArray[np.float64], correct: NDArray[np.float64], *, bins: int = BINS) -> list[_Bin]:
     """Group answered questions by confidence, in bins of equal width; empty ones are left out."""
     answered = confidence > 0
     claimed, right = confidence[answered], correct[answered]
     # A confidence of 1 belongs to the last bin, not to one beyond it.
     place = np.minimum((claimed * bins).astype(np.int64), bins - 1)
     members = [np.flatnonzero(place == at) for at in range(bins)]
-    return [Bin(len(at), float(claimed[at].mean()), float(right[at].mean())) for at in members if len(at)]
+    return [_Bin(len(at), float(claimed[at].mean()), float(right[at].mean())) for at in members if len(at)]
 
 
 def calibration_error(confidence: NDArray[np.float64], correct: NDArray[np.float64]) -> float:
@@ -58,7 +58,7 @@ def risk_coverage(
 
 
 @dataclass(frozen=True, slots=True)
-class CalibrationFigures:
+class _CalibrationFigures:
     """Calibration of a cell; `calibrated_error` is that after the map, where validation questions were compared.
 
     `outside` is the mean confidence once the gold subject is out of the pool, when any answer would be wrong.
@@ -73,21 +73,21 @@ class CalibrationFigures:
     auroc: float
 
 
-def calibration_figures(run: Run) -> list[CalibrationFigures]:
+def calibration_figures(run: Run) -> list[_CalibrationFigures]:
     """Compute them for every cell of a run."""
-    return [cell_calibration(run, cell) for cell in run.cells]
+    return [_cell_calibration(run, cell) for cell in run.cells]
 
 
-def cell_calibration(run: Run, cell: Cell) -> CalibrationFigures:
+def _cell_calibration(run: Run, cell: Cell) -> _CalibrationFigures:
     outcomes = run.cells[cell]
     confidence, strict, outside = outcomes["confidence"], outcomes["strict"], outcomes["confidence_without"]
     fitted = run_calibration(run, cell)
-    return CalibrationFigures(
+    return _CalibrationFigures(
         cell=cell,
         error=calibration_error(confidence, strict),
         calibrated_error=None if fitted is None else calibration_error(fitted.apply(confidence), strict),
-        when_right=weighted_mean(confidence, strict),
-        when_wrong=weighted_mean(confidence, 1 - strict),
+        when_right=_weighted_mean(confidence, strict),
+        when_wrong=_weighted_mean(confidence, 1 - strict),
         outside=float(outside.mean()),
         auroc=auroc(
             np.concatenate([confidence, outside]),
@@ -110,7 +110,7 @@ def run_calibration(run: Run, cell: Cell) -> Calibration | None:
     return fit_calibration(outcomes["confidence"][answerable], outcomes["strict"][answerable])
 
 
-def weighted_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+def _weighted_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
     total = float(weights.sum())
     return float((values * weights).sum() / total) if total else 0.0
 

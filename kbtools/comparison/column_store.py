@@ -17,7 +17,7 @@ from kbtools.record_files import fits, read_record, write_record
 from kbtools.storage import new_file
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-columns", 1
-LEVEL = 1
+_LEVEL = 1
 """Of zlib, the fastest: columns of rows shrink several times in the time of writing them."""
 LARGEST = 1 << 31
 """Bytes of all columns of a file: a thousand times more is packed in a crafted one. 10,000 questions have 0.1 GB."""
@@ -38,7 +38,7 @@ class Columns:
 def write_columns(path: Path, columns: Columns) -> None:
     """Write columns to a file that appears whole or not at all; raise OutputUnusable where that cannot be."""
     packed = {
-        name: [array.dtype.str, zlib.compress(np.ascontiguousarray(array).tobytes(), LEVEL)]
+        name: [array.dtype.str, zlib.compress(np.ascontiguousarray(array).tobytes(), _LEVEL)]
         for name, array in columns.arrays.items()
     }
     record = {"fingerprint": columns.fingerprint, "facts": dict(columns.facts), "columns": packed}

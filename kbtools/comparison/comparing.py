@@ -23,7 +23,7 @@ from kbtools.ranking.system import System
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Rows = str | Path | Iterable[AnnotatedQuestion | Sequence[str]]
+_Rows = str | Path | Iterable[AnnotatedQuestion | Sequence[str]]
 """A file of annotated questions, or rows of subject, relation, object and question."""
 
 
@@ -80,10 +80,10 @@ class Comparison:
 
 def compare(
     kb: Answerer | str | Path,
-    questions: Rows,
+    questions: _Rows,
     *,
     systems: Iterable[System] = (),
-    valid: Rows | None = None,
+    valid: _Rows | None = None,
     out: str | Path | None = None,
     tune: bool = False,
     limit: int | None = None,
@@ -98,12 +98,12 @@ def compare(
     chosen = list(systems) or [answerer.system()]
     with TemporaryDirectory() if out is None else nullcontext(out) as folder:
         request = Request(
-            read_rows(questions),
+            _read_rows(questions),
             Path(folder),
             chosen,
             Path(getattr(answerer.kb, "path", "given in Python")),
             limit=limit,
-            valid=None if valid is None else read_rows(valid),
+            valid=None if valid is None else _read_rows(valid),
             tune=tune,
         )
         run = fill_run(answerer, request)
@@ -111,7 +111,7 @@ def compare(
     return Comparison(make_report(run), answerer, tuned)
 
 
-def read_rows(questions: Rows) -> Questions:
+def _read_rows(questions: _Rows) -> Questions:
     """Return questions as the comparison takes them; raise BadArgument for rows of another shape."""
     if isinstance(questions, str | Path):
         return Path(questions)

@@ -49,39 +49,39 @@ def compare(answerer: Answerer, request: Request, *, watch: StageProgress = lamb
     """
     if request.tune and request.valid is None:
         raise SourceMissing("weights are tuned on validation questions; name their file with --valid")
-    questions = gold_of(answerer, request.questions, request.limit)
-    validation = gold_of(answerer, request.valid, request.limit) if request.valid else None
+    questions = _gold_of(answerer, request.questions, request.limit)
+    validation = _gold_of(answerer, request.valid, request.limit) if request.valid else None
     # Before the folder of the run is made: a misspelt name leaves nothing behind.
     weighting, out = make_systems(answerer, request.grid), request.out
     cells = list(weighting.systems)
-    prints = start_run(answerer, request, request.questions, questions, out, cells)
+    prints = _start_run(answerer, request, request.questions, questions, out, cells)
     if request.valid and validation:
-        valid_prints = start_run(answerer, request, request.valid, validation, out / VALID, cells)
+        valid_prints = _start_run(answerer, request, request.valid, validation, out / VALID, cells)
     with locked(out / RECORD):
         test, valid = Stages(answerer, out, questions, prints, weighting, watch), None
         if validation:
-            valid = Stages(answerer, out / VALID, validation, valid_prints, weighting, of_validation(watch))
+            valid = Stages(answerer, out / VALID, validation, valid_prints, weighting, _of_validation(watch))
         if valid and request.tune:
-            for group in by_pruner([cell for cell in cells if not cell.learned]):
+            for group in _by_pruner([cell for cell in cells if not cell.learned]):
                 valid.tune(group)
             test.weighting = valid.weighting
-        fill(test, errors=request.errors)
+        _fill(test, errors=request.errors)
         if valid:
-            fill(valid, errors=0)
+            _fill(valid, errors=0)
     return open_run(out)
 
 
-def of_validation(watch: StageProgress) -> StageProgress:
+def _of_validation(watch: StageProgress) -> StageProgress:
     """Return a watcher of stages whose names say that the questions are those of validation."""
     return lambda stage, done, total: watch(f"validation, {stage}", done, total)
 
 
-def gold_of(answerer: Answerer, questions: Questions, limit: int | None) -> list[AnnotatedQuestion]:
+def _gold_of(answerer: Answerer, questions: Questions, limit: int | None) -> list[AnnotatedQuestion]:
     """Read the questions, the first ones if limited; raise SourceEmpty where there is none."""
     gold = read_gold(questions, answerer.kb)[:limit]
     if not gold:
         raise SourceEmpty(
-            f"{name_of(questions)}: holds no question, expected subject, relation, object and question a line"
+            f"{_name_of(questions)}: holds no question, expected subject, relation, object and question a line"
         )
     return gold
 
@@ -106,7 +106,7 @@ def make_systems(answerer: Answerer, grid: Grid | Sequence[System]) -> Weighting
     return weighting
 
 
-def start_run(
+def _start_run(
     answerer: Answerer,
     request: Request,
     given: Questions,
@@ -116,37 +116,37 @@ def start_run(
 ) -> Fingerprints:
     """Make the folder of a run over a file of questions, or refuse one that holds something else."""
     prints = Fingerprints(kb_digest(answerer.kb), questions_digest(questions))
-    kb = Provenance(readable(request.kb_path) + view_of(answerer.kb), prints.kb)
-    prepare_run(out, RunOrigin(kb, Provenance(name_of(given), prints.questions), __version__), cells)
+    kb = Provenance(_readable(request.kb_path) + _view_of(answerer.kb), prints.kb)
+    prepare_run(out, RunOrigin(kb, Provenance(_name_of(given), prints.questions), __version__), cells)
     return prints
 
 
-def view_of(kb: KnowledgeBase) -> str:
+def _view_of(kb: KnowledgeBase) -> str:
     """Return what stands behind the name of a knowledge base for how it is looked at."""
     forward, inverse = (kb.kb, " with inverse relations") if isinstance(kb, BothWays) else (kb, "")
     languages = f" in {', '.join(forward.languages)}" if isinstance(forward, InLanguages) else ""
     return languages + inverse
 
 
-def name_of(questions: Questions) -> str:
+def _name_of(questions: Questions) -> str:
     """Return the name of questions that can be kept and shown."""
-    return readable(questions) if isinstance(questions, Path) else f"{len(questions):,} given in Python"
+    return _readable(questions) if isinstance(questions, Path) else f"{len(questions):,} given in Python"
 
 
-def readable(path: Path) -> str:
+def _readable(path: Path) -> str:
     """Return a path that can be kept and shown: bytes that are no UTF-8 become escapes."""
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
-def fill(stages: Stages, *, errors: int) -> None:
+def _fill(stages: Stages, *, errors: int) -> None:
     """Fill the cells over one file of questions, and measure the tagger where one guides a pruner."""
     stages.drop_outdated()
-    for group in by_pruner(list(stages.weighting.systems)):
+    for group in _by_pruner(list(stages.weighting.systems)):
         stages.fill(group, errors=errors)
     stages.judge_taggers()
 
 
-def by_pruner(cells: list[Cell]) -> Iterator[list[Cell]]:
+def _by_pruner(cells: list[Cell]) -> Iterator[list[Cell]]:
     """Group cells by their pruner, whose pools are then read once for all of them."""
     for _, group in groupby(sorted(cells), key=lambda cell: cell.pruning):
         yield list(group)

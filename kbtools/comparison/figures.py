@@ -12,8 +12,8 @@ from kbtools.comparison.grid import Cell
 from kbtools.comparison.lost_questions import Cause
 from kbtools.comparison.run_folder import Run
 
-Outcomes = Mapping[str, NDArray[Any]]
-Share = tuple[NDArray[Any], NDArray[Any]]
+_Outcomes = Mapping[str, NDArray[Any]]
+_Share = tuple[NDArray[Any], NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,78 +38,78 @@ class CellFigures:
     causes: dict[Cause, tuple[int, float]]
 
 
-def over_all(name: str) -> Callable[[Outcomes], Share]:
+def _over_all(name: str) -> Callable[[_Outcomes], _Share]:
     """Average a column over all questions."""
     return lambda outcomes: (outcomes[name], np.ones(len(outcomes[name])))
 
 
-def within(single: bool) -> Callable[[Outcomes], Share]:
+def _within(single: bool) -> Callable[[_Outcomes], _Share]:
     """Average correctness over the recalled questions with one subject in the pool, or with several (Table 2)."""
 
-    def share(outcomes: Outcomes) -> Share:
+    def share(outcomes: _Outcomes) -> _Share:
         chosen = outcomes["recalled"].astype(bool) & ((outcomes["subjects"] == 1) == single)
         return outcomes["strict"] * chosen, chosen
 
     return share
 
 
-def among_kept(outcomes: Outcomes) -> Share:
+def _among_kept(outcomes: _Outcomes) -> _Share:
     """Average over the questions whose gold subject is in the pool."""
     return outcomes["given_subject"], outcomes["subject_kept"]
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class _Measure:
     """The meaning of a figure, the head of its column, and what it is: a quotient of two columns, or a quantile of the
     sizes of pools."""
 
     head: str
-    of: Callable[[Outcomes], Share] | float
+    of: Callable[[_Outcomes], _Share] | float
     meaning: str
     per_cent: bool = True
     decimals: int = 1
 
 
 MEASURES = {
-    "accuracy": Measure(
+    "accuracy": _Measure(
         "accuracy",
-        over_all("strict"),
+        _over_all("strict"),
         "subject and relation are both right; a k-way tie that holds the gold counts 1/k",
     ),
-    "object_accuracy": Measure(
-        "object", over_all("object"), "the gold object is among the objects of the winning pair"
+    "object_accuracy": _Measure(
+        "object", _over_all("object"), "the gold object is among the objects of the winning pair"
     ),
-    "recall": Measure("recall", over_all("recalled"), "the gold pair is in the pool"),
-    "single_subject": Measure(
-        "single", within(single=True), "accuracy among recalled questions whose pool has one subject"
+    "recall": _Measure("recall", _over_all("recalled"), "the gold pair is in the pool"),
+    "single_subject": _Measure(
+        "single", _within(single=True), "accuracy among recalled questions whose pool has one subject"
     ),
-    "multi_subject": Measure(
-        "multi", within(single=False), "accuracy among recalled questions whose pool has several subjects"
+    "multi_subject": _Measure(
+        "multi", _within(single=False), "accuracy among recalled questions whose pool has several subjects"
     ),
-    "relation_given_subject": Measure(
+    "relation_given_subject": _Measure(
         "rel|subj",
-        among_kept,
+        _among_kept,
         "the gold relation leads among those of the gold subject, where that is in the pool",
     ),
-    "ambiguity_bound": Measure(
+    "ambiguity_bound": _Measure(
         "bound",
-        over_all("bound"),
+        _over_all("bound"),
         "1/k for k namesakes with the winner's mention and relation: what is left to chance, seen without gold labels",
     ),
-    "oracle": Measure(
+    "oracle": _Measure(
         "oracle",
-        over_all("oracle"),
+        _over_all("oracle"),
         "mention and relation known from the gold, namesakes drawn at random: more is a leak, or a subject scorer at "
         "work",
     ),
-    "ties_first_by_id": Measure("id first", over_all("first"), "accuracy if the lowest id won every tie"),
-    "ties_last_by_id": Measure("id last", over_all("last"), "accuracy if the highest id won every tie"),
-    "pool_mean": Measure("pool", over_all("pool"), "candidate pairs per question, mean", per_cent=False),
-    "pool_median": Measure("median", 0.5, "candidate pairs per question, median", per_cent=False, decimals=0),
-    "pool_p95": Measure("p95", 0.95, "candidate pairs per question, 95th percentile", per_cent=False),
-    "milliseconds": Measure(
+    "ties_first_by_id": _Measure("id first", _over_all("first"), "accuracy if the lowest id won every tie"),
+    "ties_last_by_id": _Measure("id last", _over_all("last"), "accuracy if the highest id won every tie"),
+    "pool_mean": _Measure("pool", _over_all("pool"), "candidate pairs per question, mean", per_cent=False),
+    "pool_median": _Measure("median", 0.5, "candidate pairs per question, median", per_cent=False, decimals=0),
+    "pool_p95": _Measure("p95", 0.95, "candidate pairs per question, 95th percentile", per_cent=False),
+    "milliseconds": _Measure(
         "ms",
-        over_all("milliseconds"),
+        _over_all("milliseconds"),
         "per question: pruning, scoring and joining, on the machine that computed them",
         per_cent=False,
     ),

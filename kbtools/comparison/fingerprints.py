@@ -35,7 +35,7 @@ from kbtools.ranking.system import System
 from kbtools.ranking.weights import Weights
 from kbtools.text import normaliser
 
-DISTRIBUTION = "kbtools"
+_DISTRIBUTION = "kbtools"
 """The distribution whose plugins are known by their own versions alone; a release of it may change none of them."""
 
 
@@ -58,13 +58,13 @@ def scorer_identity(names: Iterable[str], models: Path | None) -> str:
     return digest([plugin_identity(SCORERS, name, part=RELATION, models=models) for name in names])
 
 
-def subject_identity(system: System, models: Path | None) -> str:
+def _subject_identity(system: System, models: Path | None) -> str:
     """Fingerprint the subject scorer of a system."""
     name = system.subject_scorer
     return digest(plugin_identity(SUBJECT_SCORERS, name, part=SUBJECT, models=models) if name else system.subject)
 
 
-def ranker_identity(system: System) -> str:
+def _ranker_identity(system: System) -> str:
     """Fingerprint the learned ranker of a system, by what training left of it; empty where the weighted sum ranks."""
     if not system.ranker:
         return ""
@@ -73,7 +73,7 @@ def ranker_identity(system: System) -> str:
     return digest(*parts, plugin_identity(RANKERS, name), plugin_identity(SCORERS, LEXICAL))
 
 
-def pruner_identity(answerer: Answerer, system: System) -> str:
+def _pruner_identity(answerer: Answerer, system: System) -> str:
     """Fingerprint the pruner of a system: its name and version, and the tagger or the vectors that guide it."""
     guide: object = None
     kind = answerer.parts.guide_kind(system.pruner)
@@ -96,26 +96,26 @@ def plugin_identity(group: str, name: str, *, part: str = "", models: Path | Non
     plugin = load_plugin(group, name) if points or ":" in name else None
     folder = plugin_folder(models, part, name, plugin) if models else None
     # The record of a model of ours has the digest of its weights, which need not be read.
-    model = model_digest(folder) or folder_digest(folder) if folder and folder.is_dir() else None
-    identity: list[object] = [name, version_of(plugin), foreign_version(plugin, points), model]
+    model = model_digest(folder) or _folder_digest(folder) if folder and folder.is_dir() else None
+    identity: list[object] = [name, _version_of(plugin), _foreign_version(plugin, points), model]
     return [*identity, plugin.origin()] if isinstance(plugin, ZeroShot) and model is None else identity
 
 
-def version_of(plugin: object) -> int | str:
+def _version_of(plugin: object) -> int | str:
     """Return the number that the author of a plugin raises when it answers otherwise; 1 where it has none."""
     number = getattr(plugin, "version", 1)
     return number if isinstance(number, int | str) else 1
 
 
-def foreign_version(plugin: object, points: list[EntryPoint]) -> list[object] | None:
+def _foreign_version(plugin: object, points: list[EntryPoint]) -> list[object] | None:
     """Return what tells versions of somebody else's plugin apart, who may not number it: its distribution and code."""
-    if any(point.dist and point.dist.name == DISTRIBUTION for point in points):
+    if any(point.dist and point.dist.name == _DISTRIBUTION for point in points):
         return None
     offers = [[target(point), point.dist.version if point.dist else ""] for point in points]
-    return [*offers, code_digest(plugin)]
+    return [*offers, _code_digest(plugin)]
 
 
-def code_digest(plugin: object) -> str | None:
+def _code_digest(plugin: object) -> str | None:
     """Fingerprint the module that a plugin is written in, but for comments and layout, if it is written in one."""
     try:
         path = Path(inspect.getfile(plugin))  # type: ignore[arg-type]
@@ -124,7 +124,7 @@ def code_digest(plugin: object) -> str | None:
         return None
 
 
-def folder_digest(folder: Path) -> str:
+def _folder_digest(folder: Path) -> str:
     """Fingerprint the files of a folder."""
     # Sorted, since the order of a folder's files is the file system's.
     files = sorted(path for path in folder.rglob("*") if path.is_file())
@@ -136,10 +136,10 @@ def identify(answerer: Answerer, systems: Mapping[Cell, System]) -> dict[Cell, I
     models = answerer.models
     return {
         cell: (
-            pruner_identity(answerer, system),
+            _pruner_identity(answerer, system),
             scorer_identity(system.every_scorer, models),
-            subject_identity(system, models),
-            ranker_identity(system),
+            _subject_identity(system, models),
+            _ranker_identity(system),
         )
         for cell, system in systems.items()
     }

@@ -21,13 +21,13 @@ from kbtools.ranking.confidence import Ties, find_ties, winner_confidence
 from kbtools.ranking.opened_system import TOGETHER, OpenedSystem
 from kbtools.ranking.pools import COLUMNS, KINDS, Pools, concatenate_pools
 
-TAGGED_AT_ONCE = 512
+_TAGGED_AT_ONCE = 512
 """Questions that a tagger reads in one call: its spans grow with the square of a question's words."""
 
-FARTHEST = np.iinfo(np.int64).max
+_FARTHEST = np.iinfo(np.int64).max
 """A place behind that of every id, for the pairs that are not tied."""
 
-UNKNOWN = -1
+_UNKNOWN = -1
 """The mark of a pair whose objects have not been looked up."""
 
 OBJECTS_AT_ONCE = 1024
@@ -70,7 +70,7 @@ def read_gold_pools(columns: Columns, gold: Gold) -> GoldPools:
     place = columns["subject"]
     arrays = {name: columns[name] for name in COLUMNS} | {"subject": find_rows(gold.kb, ids).astype(np.uint32)[place]}
     pools = Pools({kind: columns[f"{kind}s"].astype(np.int64) for kind in KINDS}, **arrays)
-    return place_gold(pools, gold, ids, place, columns["seconds"])
+    return _place_gold(pools, gold, ids, place, columns["seconds"])
 
 
 def gather_gold_pools(opened: OpenedSystem, gold: Gold, *, progress: Callable[[int], None]) -> GoldPools:
@@ -85,11 +85,11 @@ def gather_gold_pools(opened: OpenedSystem, gold: Gold, *, progress: Callable[[i
         progress(len(gathered))
         begun = time.perf_counter()
     pools = concatenate_pools(gathered)
-    subject_ids, place = name_subjects(gold.kb, pools.subject)
-    return place_gold(pools, gold, subject_ids, place, np.array(seconds, dtype=np.float32))
+    subject_ids, place = _name_subjects(gold.kb, pools.subject)
+    return _place_gold(pools, gold, subject_ids, place, np.array(seconds, dtype=np.float32))
 
 
-def place_gold(
+def _place_gold(
     pools: Pools, gold: Gold, ids: list[str], place: NDArray[np.uint32], seconds: NDArray[np.float32]
 ) -> GoldPools:
     """Find the gold of questions in their pools."""
@@ -98,13 +98,13 @@ def place_gold(
         ids,
         place,
         count_namesakes(pools),
-        gold_subject=positions(pools.question_of("subject"), gold.subjects(pools), len(gold)),
-        gold_pair=positions(pools.question_of_pair, gold.pairs(pools), len(gold)),
+        gold_subject=_positions(pools.question_of("subject"), gold.subjects(pools), len(gold)),
+        gold_pair=_positions(pools.question_of_pair, gold.pairs(pools), len(gold)),
         seconds=seconds,
     )
 
 
-def name_subjects(kb: KnowledgeBase, rows: EntityRows) -> tuple[list[str], NDArray[np.uint32]]:
+def _name_subjects(kb: KnowledgeBase, rows: EntityRows) -> tuple[list[str], NDArray[np.uint32]]:
     """List the ids of subjects, ascending, and the place of each subject among them."""
     unique, inverse = np.unique(rows, return_inverse=True)
     ids = kb.ids(unique)
@@ -131,7 +131,7 @@ def count_namesakes(pools: Pools) -> NDArray[np.int32]:
     return count[inverse].astype(np.int32)
 
 
-def positions(question: NDArray[np.int64], wanted: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
+def _positions(question: NDArray[np.int64], wanted: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
     """Return the position of what is wanted of each question, at most one, ABSENT where there is none: (count,)."""
     where = np.full(count, ABSENT, dtype=np.int64)
     at = np.flatnonzero(wanted)
@@ -156,10 +156,10 @@ def mark_mentions(
     The mention is the longest name of the gold subject in the question; a tagger finds it if it is the most probable.
     """
     labelled, right = np.zeros(len(gold), dtype=np.int8), np.zeros(len(gold), dtype=np.int8)
-    for start in range(0, len(gold), TAGGED_AT_ONCE):
+    for start in range(0, len(gold), _TAGGED_AT_ONCE):
         spans: dict[int, tuple[int, int]] = {}
-        texts = gold.texts[start : start + TAGGED_AT_ONCE]
-        mentions = label_mentions(kb, texts, subjects=gold.subject[start : start + TAGGED_AT_ONCE])
+        texts = gold.texts[start : start + _TAGGED_AT_ONCE]
+        mentions = label_mentions(kb, texts, subjects=gold.subject[start : start + _TAGGED_AT_ONCE])
         for at, (question, mention) in enumerate(zip(texts, mentions, strict=True), start):
             if mention and (span := word_span(question, mention)):
                 spans[at] = span
@@ -168,7 +168,7 @@ def mark_mentions(
             labelled[at] = 1
             # The greatest entry of the table, as its row and column: the first and last word.
             right[at] = span == divmod(int(np.argmax(log_probability)), log_probability.shape[1])
-        progress(min(start + TAGGED_AT_ONCE, len(gold)))
+        progress(min(start + _TAGGED_AT_ONCE, len(gold)))
     return {"labelled": labelled, "right": right}
 
 
@@ -185,7 +185,7 @@ def find_outcomes(
 
     `score` and `relation` are of pairs, in millionths: what ranks them, and log p(r|q) alone.
     """
-    outcomes = empty_outcomes(gold_pools)
+    outcomes = _empty_outcomes(gold_pools)
     if not len(score):
         return outcomes
     pools = gold_pools.pools
@@ -195,7 +195,7 @@ def find_outcomes(
     in_pool = gold_pair != ABSENT
     is_gold = np.zeros(len(score), dtype=np.bool_)
     is_gold[gold_pair[in_pool]] = True
-    first, last, winner = by_id(gold_pools, ties, gold_pair, relation_ids)
+    first, last, winner = _by_id(gold_pools, ties, gold_pair, relation_ids)
     gold_relation = ties.spread(gold.relation[filled]) == pools.relation_of_pair
     of_filled = {
         "strict": ties.expected(is_gold),
@@ -217,7 +217,7 @@ def find_outcomes(
     return outcomes
 
 
-def empty_outcomes(gold_pools: GoldPools) -> dict[str, NDArray[Any]]:
+def _empty_outcomes(gold_pools: GoldPools) -> dict[str, NDArray[Any]]:
     """Return the outcomes of questions without candidates, and what the pools say of every question."""
     count, gold_pair = len(gold_pools), gold_pools.gold_pair
     floats = ("strict", "object", "bound", "confidence", "confidence_without", "given_subject")
@@ -237,7 +237,7 @@ def empty_outcomes(gold_pools: GoldPools) -> dict[str, NDArray[Any]]:
     }
 
 
-def by_id(
+def _by_id(
     gold_pools: GoldPools, ties: Ties, gold_pair: NDArray[np.int64], relation_ids: list[str]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int64]]:
     """Break ties by the ids of subject and relation: whether the first is right, the last, and which pair is first."""
@@ -246,7 +246,7 @@ def by_id(
     subject = gold_pools.subject_place[gold_pools.pools.pair_subject].astype(np.int64)
     # One number that sorts by subject, then by relation.
     key = subject * len(relation_ids) + place[gold_pools.pools.relation_of_pair]
-    first = np.minimum.reduceat(np.where(ties.tied, key, FARTHEST), ties.starts)
+    first = np.minimum.reduceat(np.where(ties.tied, key, _FARTHEST), ties.starts)
     last = np.maximum.reduceat(np.where(ties.tied, key, ABSENT), ties.starts)
     winner = np.flatnonzero(ties.tied & (key == ties.spread(first)))
     return first == key[gold_pair], last == key[gold_pair], winner
@@ -271,11 +271,11 @@ class ObjectCheck:
     def __init__(self, kb: KnowledgeBase, pools: Pools, gold: Gold) -> None:
         self.kb, self.pools = kb, pools
         self.wanted = gold.object[pools.question_of_pair]
-        self.known = np.full(pools.pairs, UNKNOWN, dtype=np.int8)
+        self.known = np.full(pools.pairs, _UNKNOWN, dtype=np.int8)
 
     def check(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return 1 for those of some pairs that have the gold object among theirs: (all pairs,), 0 for all others."""
-        unknown = pairs[(self.known[pairs] == UNKNOWN) & (self.wanted[pairs] != ABSENT)]
+        unknown = pairs[(self.known[pairs] == _UNKNOWN) & (self.wanted[pairs] != ABSENT)]
         for start in range(0, len(unknown), OBJECTS_AT_ONCE):
             batch = unknown[start : start + OBJECTS_AT_ONCE]
             subjects, relations = self.pools.subject_of_pair[batch], self.pools.relation_of_pair[batch]

@@ -20,7 +20,7 @@ CONTROL_PRUNER, CONTROL_SCORER = "n-gram-idf", "lexical"
 CONTROL_SUBJECTS = (NO_SUBJECT, "type-count", "fact-count")
 """Subject scorers that see nothing or only count; any claim for a subject network stands beside them."""
 
-DEFAULTS, CHOSEN, TUNED, GIVEN = "default", "chosen", "tuned", "given"
+_DEFAULTS, _CHOSEN, TUNED, GIVEN = "default", "chosen", "tuned", "given"
 """The weights of a run are all of one kind, or its table would set tuned systems beside some that are not."""
 
 
@@ -110,9 +110,9 @@ def find_weighting(answerer: Answerer, cells: Sequence[Cell]) -> Weighting:
     weighted = {cell: system for cell, system in systems.items() if not cell.learned}
     parts = answerer.parts
     if all(parts.trained.weighted(system) for system in weighted.values()):
-        return Weighting(CHOSEN, systems)
+        return Weighting(_CHOSEN, systems)
     usual = {cell: system.weighted(parts.usual_weights(system)) for cell, system in weighted.items()}
-    return Weighting(parts.preset or DEFAULTS, systems | usual)
+    return Weighting(parts.preset or _DEFAULTS, systems | usual)
 
 
 def fitted_cells(answerer: Answerer, cells: Sequence[Cell]) -> list[Cell]:
@@ -132,7 +132,7 @@ def weights_text(kind: str, weights: Weights, cell: Cell) -> str:
     """
     if cell.learned:
         return f"learned by {cell.ranker}"
-    if kind == DEFAULTS:
+    if kind == _DEFAULTS:
         return kind
     usual: dict[str, float] = asdict(default_weights(cell.subject_scorer))
     unused = OF_SUBJECTS if not cell.subject_scorer else ()

@@ -22,7 +22,7 @@ from kbtools.text.printable import markdown_text
 EXAMPLES = "errors"
 """The folder of a run that holds examples."""
 
-SEED = 0
+_SEED = 0
 """Of the draw of examples: a run that is written again shows the same ones."""
 
 
@@ -48,10 +48,10 @@ class Cause(IntEnum):
 
     @property
     def meaning(self) -> str:
-        return MEANINGS[self]
+        return _MEANINGS[self]
 
 
-MEANINGS = {
+_MEANINGS = {
     Cause.NONE: "answered",
     Cause.UNKNOWN_SUBJECT: "the knowledge base does not hold the gold subject",
     Cause.UNKNOWN_RELATION: "the knowledge base does not hold the gold relation",
@@ -105,8 +105,8 @@ def write_examples(
         questions = np.flatnonzero(causes == cause).tolist()
         lines.append(f"## {cause.label}: {len(questions):,} questions, {lost[questions].sum():.1f} lost\n")
         lines.append(f"{cause.meaning[0].upper()}{cause.meaning[1:]}.\n")
-        for question in sorted(random.Random(SEED).sample(questions, min(most, len(questions)))):
-            record = example_record(question, outcomes, pools, gold) | {"cause": cause.label}
+        for question in sorted(random.Random(_SEED).sample(questions, min(most, len(questions)))):
+            record = _example_record(question, outcomes, pools, gold) | {"cause": cause.label}
             records.append(json.dumps(record, ensure_ascii=False) + "\n")
             lines += [*example_lines(record), ""]
     folder = out / EXAMPLES
@@ -133,12 +133,12 @@ def read_examples(out: Path, cell: Cell) -> list[dict[str, Any]]:
         raise RunUnusable(f"{path}: damaged; run kbtools compare --errors again", path=str(path)) from error
 
 
-def example_record(question: int, outcomes: Columns, pools: GoldPools, gold: Gold) -> dict[str, Any]:
+def _example_record(question: int, outcomes: Columns, pools: GoldPools, gold: Gold) -> dict[str, Any]:
     """Describe a question, its gold pair and the pair that won; of tied winners the first by id."""
     annotated, kb = gold.questions[question], gold.kb
     record: dict[str, Any] = {
         "question": annotated.text,
-        "gold": {"subject": annotated.subject, "name": name_of(kb, annotated.subject), "relation": annotated.relation},
+        "gold": {"subject": annotated.subject, "name": _name_of(kb, annotated.subject), "relation": annotated.relation},
         "tied": int(outcomes["tied"][question]),
         "pool": int(outcomes["pool"][question]),
         "found": None,
@@ -151,7 +151,7 @@ def example_record(question: int, outcomes: Columns, pools: GoldPools, gold: Gol
         start, end = int(candidates.link_start[link]), int(candidates.link_end[link])
         record["found"] = {
             "subject": subject,
-            "name": name_of(kb, subject),
+            "name": _name_of(kb, subject),
             "relation": kb.relations[int(candidates.relation_of_pair[pair])],
             "mention": annotated.text[start:end],
             "confidence": round(float(outcomes["confidence"][question]), 4),
@@ -159,7 +159,7 @@ def example_record(question: int, outcomes: Columns, pools: GoldPools, gold: Gol
     return record
 
 
-def name_of(kb: KnowledgeBase, subject: str) -> str | None:
+def _name_of(kb: KnowledgeBase, subject: str) -> str | None:
     (row,) = kb.rows([subject])
     return None if row is None else kb.names(np.array([row], dtype=np.uint32))[0]
 
@@ -168,18 +168,18 @@ def example_lines(record: dict[str, Any]) -> Iterator[str]:
     """Lay out one example as items of a Markdown list."""
     gold, winner = record["gold"], record["found"]
     yield f"- {markdown_text(record['question'])}"
-    yield f"  - gold: {pair_text(gold)}"
+    yield f"  - gold: {_pair_text(gold)}"
     if winner is None:
         yield "  - found: no candidates"
         return
     tied = f", {record['tied']} tied" if record["tied"] > 1 else ""
     yield (
-        f"  - found: {pair_text(winner)}, by {markdown_text(winner['mention'])}; "
+        f"  - found: {_pair_text(winner)}, by {markdown_text(winner['mention'])}; "
         f"confidence {winner['confidence']:.2f}, {record['pool']:,} candidates{tied}"
     )
 
 
-def pair_text(pair: Mapping[str, Any]) -> str:
+def _pair_text(pair: Mapping[str, Any]) -> str:
     """Write a subject and a relation as Markdown."""
     name, subject, relation = (markdown_text(pair[part] or "no name") for part in ("name", "subject", "relation"))
     return f"{name} ({subject}), {relation}"

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FREQUENCIES = ((1, 1), (2, 3), (4, 10), (11, 30), (31, 100), (101, None))
+_FREQUENCIES = ((1, 1), (2, 3), (4, 10), (11, 30), (31, 100), (101, None))
 """Ranges of how many questions share a gold relation, each some three times the one before."""
 
-LINES = 6
+_LINES = 6
 """Cells that are drawn as lines, the most accurate first: as many as colours tell apart."""
 
-ROOM = 60
+_ROOM = 60
 """Characters of 8 points that fit below a picture 7.5 inches wide beside the labels of its rows."""
 
 
@@ -49,7 +49,7 @@ def new_figure() -> "Figure":
     return Figure(figsize=(7.5, 5), layout="constrained")
 
 
-def draw_recall(report: Report, axes: "Axes") -> None:
+def _draw_recall(report: Report, axes: "Axes") -> None:
     """Draw recall against pool size, a point per pruner."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -68,10 +68,10 @@ def draw_recall(report: Report, axes: "Axes") -> None:
     axes.set_ylim(top=min(axes.get_ylim()[1], 100.5))
     axes.set(xlabel="candidate pairs per question, mean", ylabel="gold pair in the pool, per cent")
     axes.set_title("Recall against pool size")
-    legend_below(axes)
+    _legend_below(axes)
 
 
-def draw_heat_map(report: Report, axes: "Axes") -> None:
+def _draw_heat_map(report: Report, axes: "Axes") -> None:
     """Draw accuracy as colour: scorers down, whose long names stand beside their rows, pruners across."""
     rows = list(dict.fromkeys(cell.cell.names[1:] for cell in report.cells))
     columns = list(dict.fromkeys(cell.cell.pruning for cell in report.cells))
@@ -81,7 +81,7 @@ def draw_heat_map(report: Report, axes: "Axes") -> None:
     axes.get_figure(root=True).set_figheight(max(5.0, 1.5 + 0.25 * len(rows)))  # type: ignore[union-attr]
     image = axes.imshow(grid, aspect="auto", cmap="viridis")
     # Names of pruners that would run into each other stand upright.
-    upright = max(map(len, columns)) * len(columns) > ROOM
+    upright = max(map(len, columns)) * len(columns) > _ROOM
     axes.set_xticks(range(len(columns)), columns, fontsize=8, rotation=90 if upright else 0)
     axes.set_yticks(range(len(rows)), [" / ".join(row) for row in rows], fontsize=8)
     middle = (np.nanmin(grid) + np.nanmax(grid)) / 2
@@ -94,7 +94,7 @@ def draw_heat_map(report: Report, axes: "Axes") -> None:
     image.axes.figure.colorbar(image, ax=axes)
 
 
-def draw_calibration(report: Report, axes: "Axes") -> None:
+def _draw_calibration(report: Report, axes: "Axes") -> None:
     """Draw how often answers of like confidence are right, raw and calibrated where that is possible."""
     cell = report.best.cell
     outcomes, fitted = report.run.cells[cell], run_calibration(report.run, cell)
@@ -107,53 +107,53 @@ def draw_calibration(report: Report, axes: "Axes") -> None:
         axes.plot([bar.confidence for bar in bins], [bar.correct for bar in bins], marker="o", label=label)
     axes.set(xlabel="confidence", ylabel="share that is right", xlim=(0, 1), ylim=(0, 1))
     axes.set_title(f"Calibration of {cell.label}")
-    legend_below(axes)
+    _legend_below(axes)
 
 
-def draw_risk(report: Report, axes: "Axes") -> None:
+def _draw_risk(report: Report, axes: "Axes") -> None:
     """Draw the share of wrong answers against the share of questions answered."""
-    for cell in best_cells(report):
+    for cell in _best_cells(report):
         outcomes = report.run.cells[cell]
         coverage, risk = risk_coverage(outcomes["confidence"], outcomes["strict"])
         axes.plot(100 * coverage, 100 * risk, label=cell.label)
     axes.set(xlabel="questions answered, per cent", ylabel="of them wrong, per cent", xlim=(0, 100), ylim=(0, 100))
     axes.set_title("Risk and coverage")
-    legend_below(axes)
+    _legend_below(axes)
 
 
-def draw_frequency(report: Report, axes: "Axes") -> None:
+def _draw_frequency(report: Report, axes: "Axes") -> None:
     """Draw accuracy by how often the gold relation is asked for in the question file."""
     frequency = report.run.gold["relation_frequency"]
-    groups = [(frequency >= low) & (frequency <= (high or frequency.max())) for low, high in FREQUENCIES]
+    groups = [(frequency >= low) & (frequency <= (high or frequency.max())) for low, high in _FREQUENCIES]
     filled = [at for at, group in enumerate(groups) if group.any()]
-    for cell in best_cells(report):
+    for cell in _best_cells(report):
         strict = report.run.strict(cell)
         axes.plot(filled, [100 * strict[groups[at]].mean() for at in filled], marker="o", label=cell.label)
-    names = [f"{low}-{high}" if high and high > low else f"{low}" if high else f"{low}+" for low, high in FREQUENCIES]
+    names = [f"{low}-{high}" if high and high > low else f"{low}" if high else f"{low}+" for low, high in _FREQUENCIES]
     axes.set_xticks(filled, [f"{names[at]}\nn = {groups[at].sum():,}" for at in filled])
     axes.set(xlabel="questions with the same gold relation", ylabel="right, per cent")
     axes.set_title("Accuracy by relation frequency")
-    legend_below(axes)
+    _legend_below(axes)
 
 
-def legend_below(axes: "Axes") -> None:
+def _legend_below(axes: "Axes") -> None:
     """Put the names of the lines under the picture, where they cover none of them."""
     figure = axes.get_figure(root=True)
     figure.legend(loc="outside lower center", ncols=2, fontsize=7)  # type: ignore[union-attr]
 
 
-def best_cells(report: Report) -> list[Cell]:
+def _best_cells(report: Report) -> list[Cell]:
     """List the most accurate cells, the best first."""
     ranked = sorted(report.cells, key=lambda cell: -cell.figures["accuracy"].value)
-    return [cell.cell for cell in ranked[:LINES]]
+    return [cell.cell for cell in ranked[:_LINES]]
 
 
 PICTURES: dict[str, Callable[[Report, "Axes"], None]] = {
-    "recall": draw_recall,
-    "accuracy": draw_heat_map,
-    "calibration": draw_calibration,
-    "risk": draw_risk,
-    "frequency": draw_frequency,
+    "recall": _draw_recall,
+    "accuracy": _draw_heat_map,
+    "calibration": _draw_calibration,
+    "risk": _draw_risk,
+    "frequency": _draw_frequency,
 }
 
 

@@ -33,21 +33,21 @@ from kbtools.comparison.summary import (
 )
 from kbtools.storage import make_folder
 
-JSON_VERSION = 1
+_JSON_VERSION = 1
 """Of figures.json, which has a life of its own beside the records of a query."""
 
-PICTURES, PAGE = "pictures", "report.html"
+_PICTURES, _PAGE = "pictures", "report.html"
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A text that begins so is a formula to a spreadsheet (OWASP, CSV injection)."""
 
-LEAST = (0.0, 0.3, 0.5, 0.7, 0.9)
+_LEAST = (0.0, 0.3, 0.5, 0.7, 0.9)
 """Confidences below which no answer is given: from answering everything to answering what is all but certain."""
 
-WEIGHTS_NOTE = (
+_WEIGHTS_NOTE = (
     "weights: those that are not the defaults; chosen by kbtools train ranking, or tuned on the validation questions"
 )
-NAMES_NOTE = (
+_NAMES_NOTE = (
     "n-gram-idf, and taggers that see the names of the knowledge base, are flattered where most names belong to gold "
     "subjects, as in FBSQ's list (62 %)"
 )
@@ -68,7 +68,7 @@ def write_tables(report: Report) -> list[Path]:
 
 def write_page(report: Report) -> Path:
     """Write the page without pictures, for where nothing can draw them."""
-    return write_text(report.run.folder / PAGE, html_page(report, make_sections(report), {}))
+    return write_text(report.run.folder / _PAGE, html_page(report, make_sections(report), {}))
 
 
 def write_page_with_pictures(report: Report) -> Path:
@@ -77,14 +77,14 @@ def write_page_with_pictures(report: Report) -> Path:
         name: {kind: picture_bytes(figure, kind) for kind in ("png", "svg")}
         for name, figure in draw_pictures(report).items()
     }
-    folder = report.run.folder / PICTURES
+    folder = report.run.folder / _PICTURES
     with named_failure(folder):
         make_folder(folder)
     for name, kinds in drawn.items():
         for kind, content in kinds.items():
             write_file(folder / f"{name}.{kind}", content)
     page = html_page(report, make_sections(report), {name: kinds["svg"] for name, kinds in drawn.items()})
-    return write_text(report.run.folder / PAGE, page)
+    return write_text(report.run.folder / _PAGE, page)
 
 
 def figures_csv(report: Report) -> str:
@@ -93,7 +93,7 @@ def figures_csv(report: Report) -> str:
     return csv_text(
         head,
         (
-            [*cell.cell, name, *map(number, asdict(figure).values()), report.run.weights_text(cell.cell)]
+            [*cell.cell, name, *map(_number, asdict(figure).values()), report.run.weights_text(cell.cell)]
             for cell in report.cells
             for name, figure in cell.figures.items()
         ),
@@ -116,7 +116,7 @@ def csv_text(head: list[str], rows: Iterable[list[str | float | None]]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
     for row in rows:
-        writer.writerow([f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+        writer.writerow([f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
                          for value in row])  # fmt: skip
     return text.getvalue()
 
@@ -125,7 +125,7 @@ def report_json(report: Report) -> str:
     """Write the figures as one JSON document; what is no number is null."""
     run = report.run
     record: dict[str, Any] = {
-        "json_version": JSON_VERSION,
+        "json_version": _JSON_VERSION,
         **asdict(run.origin),
         "questions_counted": len(run),
         "excluded": run.excluded(),
@@ -140,7 +140,7 @@ def report_json(report: Report) -> str:
                 "weights": run.cells[cell.cell].facts["weights"],
                 "unanswered": cell.unanswered,
                 "figures": {
-                    name: {key: number(value) for key, value in asdict(figure).items()}
+                    name: {key: _number(value) for key, value in asdict(figure).items()}
                     for name, figure in cell.figures.items()
                 },
                 "causes": {
@@ -156,7 +156,7 @@ def report_json(report: Report) -> str:
     return json.dumps(record, ensure_ascii=False, indent=1) + "\n"
 
 
-def number(value: float | None) -> float | None:
+def _number(value: float | None) -> float | None:
     """Return a number, or None for what is no number."""
     return None if value is None or math.isnan(value) else value
 
@@ -165,9 +165,9 @@ def make_sections(report: Report) -> list[Section]:
     """Lay out everything that is said about a run."""
     return [
         figures_section(report),
-        significance_section(report.against_best),
+        _significance_section(report.against_best),
         causes_section(report),
-        calibration_section(report),
+        _calibration_section(report),
         abstention_section(report),
         *examples_sections(report),
         *taggers_sections(report),
@@ -185,12 +185,12 @@ def figures_section(report: Report) -> Section:
             for cell in report.cells
         ],
         words=len(part_names(report)) + 1,
-        best=best_rows(report),
-        notes=[*(f"{measure.head}: {measure.meaning}" for measure in MEASURES.values()), WEIGHTS_NOTE, NAMES_NOTE],
+        best=_best_rows(report),
+        notes=[*(f"{measure.head}: {measure.meaning}" for measure in MEASURES.values()), _WEIGHTS_NOTE, _NAMES_NOTE],
     )
 
 
-def significance_section(differences: Sequence[Difference]) -> Section:
+def _significance_section(differences: Sequence[Difference]) -> Section:
     return Section(
         "Significance",
         "The best cell against every other on the same questions: answers won and lost, McNemar's exact test over "
@@ -204,8 +204,8 @@ def significance_section(differences: Sequence[Difference]) -> Section:
                 f"{100 * pair.low:+.2f} to {100 * pair.high:+.2f}",
                 f"{pair.won:,.1f}",
                 f"{pair.lost:,.1f}",
-                show_probability(pair.mcnemar),
-                show_probability(pair.bootstrap),
+                _show_probability(pair.mcnemar),
+                _show_probability(pair.bootstrap),
             ]
             for pair in differences
         ],
@@ -213,12 +213,12 @@ def significance_section(differences: Sequence[Difference]) -> Section:
     )
 
 
-def best_rows(report: Report) -> list[int]:
+def _best_rows(report: Report) -> list[int]:
     """List the places of the best cells, several where they tie exactly."""
     return [at for at, cell in enumerate(report.cells) if cell in report.tied_best]
 
 
-def show_probability(probability: float) -> str:
+def _show_probability(probability: float) -> str:
     return "< 0.001" if probability < 0.001 else f"{probability:.3f}"
 
 
@@ -232,12 +232,12 @@ def causes_section(report: Report) -> Section:
             [cell.cell.label, *(f"{cell.causes[cause][0]:,} ({cell.causes[cause][1]:,.1f})" for cause in causes)]
             for cell in report.cells
         ],
-        best=best_rows(report),
+        best=_best_rows(report),
         notes=[f"{cause.label}: {cause.meaning}" for cause in causes],
     )
 
 
-def calibration_section(report: Report) -> Section:
+def _calibration_section(report: Report) -> Section:
     return Section(
         "Calibration",
         "Confidence is the winner's share of the pool; calibrated on the validation questions that the knowledge base "
@@ -255,7 +255,7 @@ def calibration_section(report: Report) -> Section:
             ]
             for figures in calibration_figures(report.run)
         ],
-        best=best_rows(report),
+        best=_best_rows(report),
         notes=[
             "ECE: expected calibration error in ten bins, lower is better",
             "outside the knowledge base: mean confidence when the gold subject is taken out of the pool, "
@@ -274,7 +274,7 @@ def abstention_section(report: Report) -> Section:
     if fitted is not None:
         confidence, outside = fitted.apply(confidence), fitted.apply(outside)
     rows = []
-    for least in LEAST:
+    for least in _LEAST:
         answered = (confidence >= least) & (outcomes["pool"] > 0)
         right = float(outcomes["strict"][answered].mean()) if answered.any() else float("nan")
         shares = (answered.mean(), right, (outside < least).mean())
@@ -293,14 +293,14 @@ def examples_sections(report: Report) -> list[Section]:
     """Show lost questions of the best cell, where kbtools compare --errors wrote some."""
     cell = report.best.cell
     rows = [
-        [example["cause"], example["question"], pair_text(example["gold"]), pair_text(example["found"])]
+        [example["cause"], example["question"], _pair_text(example["gold"]), _pair_text(example["found"])]
         for example in read_examples(report.run.folder, cell)
     ]
     lead = f"{cell.label}: some of each cause, drawn at random; the folder {EXAMPLES} has those of every cell."
     return [Section("Lost questions", lead, ["cause", "question", "gold", "won"], rows, words=4)] if rows else []
 
 
-def pair_text(pair: dict[str, Any] | None) -> str:
+def _pair_text(pair: dict[str, Any] | None) -> str:
     """Write a subject and a relation of an example."""
     if pair is None:
         return "no candidates"

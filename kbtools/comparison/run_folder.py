@@ -17,11 +17,11 @@ from kbtools.ranking.system import System
 from kbtools.record_files import fits, read_record, write_record
 from kbtools.storage import find_stranger, make_folder
 
-FORMAT_NAME, FORMAT_VERSION = "kbtools-run", 1
+_FORMAT_NAME, FORMAT_VERSION = "kbtools-run", 1
 RECORD, GOLD = "run.msgpack", "gold.columns"
 CELLS, VALID = "cells", "valid"
-POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS, WEIGHTS = "pools", "relation", "subject", "taggers", "weights"
-FOLDERS = (CELLS, POOLS, RELATION_SCORES, SUBJECT_SCORES, TAGGERS, WEIGHTS)
+POOLS, _RELATION_SCORES, _SUBJECT_SCORES, TAGGERS, WEIGHTS = "pools", "relation", "subject", "taggers", "weights"
+_FOLDERS = (CELLS, POOLS, _RELATION_SCORES, _SUBJECT_SCORES, TAGGERS, WEIGHTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class RunOrigin:
     version: str
 
 
-class RunRecord(TypedDict):
+class _RunRecord(TypedDict):
     """The record of a run."""
 
     kb: Provenance
@@ -95,7 +95,7 @@ class Run:
 
 def open_run(folder: Path) -> Run:
     """Open a run; raise RunMissing where there is none, RunUnusable where it is damaged or has no cell yet."""
-    origin, order = read_origin(folder)
+    origin, order = _read_origin(folder)
     if not (folder / GOLD).is_file():
         raise RunUnusable(f"{folder}: no cell is finished yet; run kbtools compare again to go on", path=str(folder))
     outcomes = {
@@ -115,7 +115,7 @@ def open_run(folder: Path) -> Run:
     return Run(folder, origin, read_columns(folder / GOLD), cells, valid, taggers, tuple(missing))
 
 
-def read_origin(folder: Path) -> tuple[RunOrigin, list[Cell]]:
+def _read_origin(folder: Path) -> tuple[RunOrigin, list[Cell]]:
     """Read what a run was made of, and its cells in the order they were asked for."""
     if not (folder / RECORD).is_file():
         raise RunMissing(
@@ -123,8 +123,8 @@ def read_origin(folder: Path) -> tuple[RunOrigin, list[Cell]]:
             path=str(folder),
         )
     try:
-        record = read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure="give another --out")
-        if not fits(record, RunRecord):
+        record = read_record(folder / RECORD, name=_FORMAT_NAME, version=FORMAT_VERSION, cure="give another --out")
+        if not fits(record, _RunRecord):
             raise KeyError("a part is missing, or of another type")
         origin = RunOrigin(Provenance(**record["kb"]), Provenance(**record["questions"]), record["version"])
         return origin, [Cell(*cell) for cell in record["cells"]]
@@ -142,26 +142,26 @@ def prepare_run(folder: Path, origin: RunOrigin, cells: list[Cell]) -> None:
     another knowledge base or other questions.
     """
     order: list[Cell] = []
-    if folder.is_dir() and find_stranger(folder, lambda path: str(path) in FOLDERS):
+    if folder.is_dir() and find_stranger(folder, lambda path: str(path) in _FOLDERS):
         if not (folder / RECORD).is_file():
             raise OutputUnusable(
                 f"{folder}: holds files, but no run of kbtools compare; choose another --out", path=str(folder)
             )
-        before, order = read_origin(folder)
-        refuse_other("knowledge base", before.kb, origin.kb, folder)
-        refuse_other("question file", before.questions, origin.questions, folder)
+        before, order = _read_origin(folder)
+        _refuse_other("knowledge base", before.kb, origin.kb, folder)
+        _refuse_other("question file", before.questions, origin.questions, folder)
     record = {**asdict(origin), "cells": [list(cell) for cell in dict.fromkeys([*cells, *order])]}
     try:
-        for name in FOLDERS:
+        for name in _FOLDERS:
             make_folder(folder / name)
-        write_record(folder / RECORD, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+        write_record(folder / RECORD, record, name=_FORMAT_NAME, version=FORMAT_VERSION)
     except OSError as error:
         raise OutputUnusable(
             f"{folder}: cannot be written ({error.strerror}); choose another --out", path=str(folder)
         ) from error
 
 
-def refuse_other(what: str, before: Provenance, now: Provenance, folder: Path) -> None:
+def _refuse_other(what: str, before: Provenance, now: Provenance, folder: Path) -> None:
     """Refuse to add results to those of something else."""
     if before.digest != now.digest:
         raise RunMismatch(

@@ -39,12 +39,12 @@ def compare_cells(
     sums = resamples.sums(np.stack([values[cell] for cell in cells], axis=1))
     resampled = dict(zip(cells, sums.T / resamples.questions, strict=True))
     return [
-        compare_two(one, other, (values[one], values[other]), resampled[one] - resampled[other])
+        _compare_two(one, other, (values[one], values[other]), resampled[one] - resampled[other])
         for one, other in (combinations(cells, 2) if pairs is None else pairs)
     ]
 
 
-def compare_two(
+def _compare_two(
     one: Cell, other: Cell, values: tuple[NDArray[np.float64], NDArray[np.float64]], resampled: NDArray[np.float64]
 ) -> Difference:
     """Compare two cells whose difference was resampled."""

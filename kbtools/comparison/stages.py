@@ -80,14 +80,14 @@ class Stages:
 
     def drop_outdated(self) -> None:
         """Remove cells of code, models or a weighting that are others now, so that no table shows two as one."""
-        now = {part: own for cell, identity in self.identities.items() for part, own in parts_of(cell, identity)}
+        now = {part: own for cell, identity in self.identities.items() for part, own in _parts_of(cell, identity)}
         for path in (self.out / CELLS).glob("*.columns"):
             try:
                 facts = read_columns(path).facts
             except RunUnusable:
                 path.unlink()
                 continue
-            before = parts_of(Cell(*facts["cell"]), facts["identity"])
+            before = _parts_of(Cell(*facts["cell"]), facts["identity"])
             renewed = any(now.get(part, identity) != identity for part, identity in before)
             # A model that this request does not name is not judged: its cells stay.
             if renewed or facts["versions"] != step_versions() or facts["weighting"] != self.weighting.kind:
@@ -220,7 +220,7 @@ class Stages:
         return lambda done: self.watch(stage, done, total)
 
 
-def parts_of(cell: Cell, identity: Identity) -> list[tuple[object, str]]:
+def _parts_of(cell: Cell, identity: Identity) -> list[tuple[object, str]]:
     """Pair the parts of a cell with their fingerprints; a ranker belongs to one cell alone."""
     names = (*enumerate(cell[:3]), cell)
     return list(zip(names, identity, strict=True))

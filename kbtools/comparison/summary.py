@@ -17,14 +17,14 @@ from kbtools.comparison.significance import Difference, compare_cells
 from kbtools.ranking.system import POPULARITY
 from kbtools.text.printable import html_text, markdown_text
 
-SAME = 1e-9
+_SAME = 1e-9
 """Accuracies nearer than this are equal: far less than the share of one answer, far more than sums of floats err."""
 
-MISSING_SHOWN = 5
+_MISSING_SHOWN = 5
 """Cells that a sentence names."""
 
 
-STYLE = """
+_STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #222; }
 .verdict { font-size: 1.25rem; line-height: 1.35; }
 .wide { overflow-x: auto; }
@@ -53,22 +53,22 @@ class Report:
 
     @property
     def tied_best(self) -> list[CellFigures]:
-        return find_best(self.cells)
+        return _find_best(self.cells)
 
 
 def make_report(run: Run) -> Report:
     """Compute the figures of a run, and compare its most accurate cell with every other."""
     resamples = Resamples(len(run))
     cells = run_figures(run, resamples)
-    best = find_best(cells)[0].cell
+    best = _find_best(cells)[0].cell
     pairs = [(best, cell) for cell in run.cells if cell != best]
     return Report(run, cells, compare_cells({cell: run.strict(cell) for cell in run.cells}, resamples, pairs))
 
 
-def find_best(cells: Sequence[CellFigures]) -> list[CellFigures]:
+def _find_best(cells: Sequence[CellFigures]) -> list[CellFigures]:
     """Find the cells of the highest accuracy, in the order of the run: several where they tie exactly."""
     highest = max(cell.figures["accuracy"].value for cell in cells)
-    return [cell for cell in cells if cell.figures["accuracy"].value > highest - SAME]
+    return [cell for cell in cells if cell.figures["accuracy"].value > highest - _SAME]
 
 
 def is_control(cell: Cell) -> bool:
@@ -91,7 +91,7 @@ def show_interval(name: str, figure: Figure) -> str:
     return f"{scale * figure.low:.1f}-{scale * figure.high:.1f}"
 
 
-def origin_text(run: Run) -> str:
+def _origin_text(run: Run) -> str:
     """Return a line with the knowledge base and the questions of a run."""
     kb, questions = run.origin.kb, run.origin.questions
     return (
@@ -100,14 +100,14 @@ def origin_text(run: Run) -> str:
     )
 
 
-def excluded_text(run: Run) -> str:
+def _excluded_text(run: Run) -> str:
     """Return a sentence on the questions that no system can answer, and on the cells that are not there."""
     counts = ", ".join(f"{count:,} {kind}" for kind, count in run.excluded().items())
     text = f"n = {len(run):,}, of which no system can answer: {counts}; they count as wrong"
     if not run.missing:
         return text
-    more = f" and {len(run.missing) - MISSING_SHOWN:,} more" if len(run.missing) > MISSING_SHOWN else ""
-    shown = ", ".join(run.missing[:MISSING_SHOWN])
+    more = f" and {len(run.missing) - _MISSING_SHOWN:,} more" if len(run.missing) > _MISSING_SHOWN else ""
+    shown = ", ".join(run.missing[:_MISSING_SHOWN])
     return f"{text}; not on the disk: {shown}{more}, which kbtools compare computes again"
 
 
@@ -146,7 +146,7 @@ def terminal_table(report: Report) -> str:
             + [show(name, cell.figures[name]) for name in names[1:]]
             + [report.run.weights_text(cell.cell)]
         )
-    lines = [*aligned(rows, len(parts)), excluded_text(report.run), "* control; best: " + best_text(report)]
+    lines = [*aligned(rows, len(parts)), _excluded_text(report.run), "* control; best: " + best_text(report)]
     return "\n".join(lines)
 
 
@@ -190,8 +190,8 @@ def markdown_page(report: Report, sections: Sequence[Section]) -> str:
     lines = [
         "# Comparison",
         "",
-        markdown_text(origin_text(report.run)),
-        excluded_text(report.run) + ".",
+        markdown_text(_origin_text(report.run)),
+        _excluded_text(report.run) + ".",
         f"Best: {markdown_text(best_text(report))}.",
     ]
     for section in sections:
@@ -217,16 +217,16 @@ def html_page(report: Report, sections: Sequence[Section], pictures: Mapping[str
         "<h1>Comparison</h1>",
         f"<p class=verdict>{html_text(verdict_text(report))}</p>",
         *(line for section in sections[:1] for line in html_section(section)),
-        *(html_picture(name, drawn) for name, drawn in pictures.items()),
+        *(_html_picture(name, drawn) for name, drawn in pictures.items()),
         *(line for section in sections[1:] for line in html_section(section)),
-        f"<p class=origin>{html_text(origin_text(report.run))}<br>{html_text(excluded_text(report.run))}.</p>",
+        f"<p class=origin>{html_text(_origin_text(report.run))}<br>{html_text(_excluded_text(report.run))}.</p>",
     ]
     viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    head = f'<meta charset="utf-8">{viewport}<title>kbtools compare</title><style>{STYLE}</style>'
+    head = f'<meta charset="utf-8">{viewport}<title>kbtools compare</title><style>{_STYLE}</style>'
     return "\n".join([f'<!doctype html><html lang="en"><head>{head}</head><body>', *body, "</body></html>", ""])
 
 
-def html_picture(name: str, drawn: bytes) -> str:
+def _html_picture(name: str, drawn: bytes) -> str:
     """Put a picture into the page itself."""
     source = base64.b64encode(drawn).decode()
     return f'<figure><img alt="{html_text(name)}" src="data:image/svg+xml;base64,{source}"></figure>'
@@ -238,15 +238,15 @@ def html_section(section: Section) -> Iterator[str]:
     if not section.rows:
         return
     yield "<div class=wide><table>"
-    yield html_row(section.head, words=section.words, cell="th")
+    yield _html_row(section.head, words=section.words, cell="th")
     for at, row in enumerate(section.rows):
-        yield html_row(row, words=section.words, cell="td", kind=" class=best" if at in section.best else "")
+        yield _html_row(row, words=section.words, cell="td", kind=" class=best" if at in section.best else "")
     yield "</table></div>"
     if section.notes:
         yield "<ul>" + "".join(f"<li>{html_text(note)}</li>" for note in section.notes) + "</ul>"
 
 
-def html_row(texts: Sequence[str], *, words: int, cell: str, kind: str = "") -> str:
+def _html_row(texts: Sequence[str], *, words: int, cell: str, kind: str = "") -> str:
     cells = "".join(
         f"<{cell}{'' if at < words else ' class=number'}>{html_text(text)}</{cell}>" for at, text in enumerate(texts)
     )

@@ -32,7 +32,7 @@ from kbtools.ranking.trained import ranker_folder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Validation:
+class _Validation:
     """Annotated questions with what scorers say of them, and their folds."""
 
     gold: Gold
@@ -51,7 +51,7 @@ class Validation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TrainedRanker:
+class _TrainedRanker:
     """A system with its ranker, and the accuracy of the weighted sum and of the ranker on questions it has not seen.
 
     `in_doubt` is the share of the questions that the whole system ranks, where another decides before it; `right` says
@@ -68,7 +68,7 @@ class TrainedRanker:
 
 
 @dataclass(frozen=True, slots=True)
-class RankerFit:
+class _RankerFit:
     """The fit of a ranker for the pruner and the scorers of a system, to be kept with the models."""
 
     answerer: Answerer
@@ -91,7 +91,7 @@ class RankerFit:
         fitted = construct(self.ranker, lambda: plugin.fit(features, right, seed=self.seed))
         return LearnedScoring(self.ranker, fitted, self.system.weights)
 
-    def hold_out(self, validation: Validation, features: Features, *others: Features) -> list[NDArray[np.int64]]:
+    def hold_out(self, validation: _Validation, features: Features, *others: Features) -> list[NDArray[np.int64]]:
         """Score the candidates of each fold, in millionths, by what the features of the other folds teach.
 
         So are they by other features of the same candidates: (pairs,) each.
@@ -108,7 +108,7 @@ class RankerFit:
     def keep(
         self,
         features: Features,
-        validation: Validation,
+        validation: _Validation,
         *,
         calibration: Calibration,
         right: float,
@@ -134,7 +134,7 @@ standard error of what is lost is seven."""
 FOLDS = 5
 """Folds of questions: each is ranked by what four fifths of the questions teach."""
 
-USUAL = "lightgbm"
+_USUAL = "lightgbm"
 """The ranker that training fits where the library of that name is installed."""
 
 
@@ -147,7 +147,7 @@ class TrainedSystem:
 
     system: System
     weights: TunedWeights
-    ranker: TrainedRanker | None = None
+    ranker: _TrainedRanker | None = None
     note: str = ""
 
 
@@ -166,7 +166,7 @@ def train_system(
     something; raises NothingToLearn where one that is named learns nothing.
     """
     weights = tune_weights(answerer, questions, system)
-    name = ranker or usual_ranker()
+    name = ranker or _usual_ranker()
     if name == WEIGHTED_SUM:
         answerer.parts.forget_learned(weights.system)
         return TrainedSystem(weights.system, weights)
@@ -191,20 +191,20 @@ def train_cascade(
     in_doubt: Sequence[str],
     ranker: str,
     seed: int = 1,
-) -> TrainedRanker:
+) -> _TrainedRanker:
     """Fit a ranker as `train_ranker` does, and one of the scorers that are not `in_doubt`, which decides before it.
 
     Raises BadArgument for scorers in doubt of which the system has none, or that leave none to ask first.
     """
-    names = put_off(system.scorers, in_doubt)
-    last = start_fit(answerer, system, ranker, seed)
-    first = start_fit(answerer, replace(last.system, scorers=names), ranker, seed)
+    names = _put_off(system.scorers, in_doubt)
+    last = _start_fit(answerer, system, ranker, seed)
+    first = _start_fit(answerer, replace(last.system, scorers=names), ranker, seed)
     check_replaceable(first.folder)
-    validation = score_validation(last, questions)
+    validation = _score_validation(last, questions)
     scores, pools = validation.scores, validation.scores.evidence.pools
     evidence = scores.evidence.deferring([name for name in system.scorers if name not in names])
 
-    early, trained_first = train_first(first, replace(validation, scores=GoldScores(evidence, scores.gold)))
+    early, trained_first = _train_first(first, replace(validation, scores=GoldScores(evidence, scores.gold)))
     read = unruled_mentions(pools, early, MARGIN)
     deferred = {name: ask(read) for name, ask in evidence.later.items()}
     features = last.features(scores.evidence)
@@ -217,20 +217,20 @@ def train_cascade(
     doubtful = shares < threshold
     right = np.where(doubtful, right_late, right_early)
     after = float(right.mean())
-    assert trained_first.ranker  # as `train_first` fits it
-    sure = replace(trained_first.ranker, calibration=calibrate_where(validation, early, ~doubtful))
+    assert trained_first.ranker  # as `_train_first` fits it
+    sure = replace(trained_first.ranker, calibration=_calibrate_where(validation, early, ~doubtful))
     trained = last.keep(
         features,
         validation,
-        calibration=calibrate_where(validation, late, doubtful),
+        calibration=_calibrate_where(validation, late, doubtful),
         right=after,
         cascade=Cascade(replace(trained_first, ranker=sure), threshold),
     )
     before = scores.accuracy(WeightedSum(last.system.weights))
-    return TrainedRanker(trained, last.folder, before, after, len(shares), right, float(doubtful.mean()))
+    return _TrainedRanker(trained, last.folder, before, after, len(shares), right, float(doubtful.mean()))
 
 
-def put_off(names: Sequence[str], in_doubt: Sequence[str]) -> tuple[str, ...]:
+def _put_off(names: Sequence[str], in_doubt: Sequence[str]) -> tuple[str, ...]:
     """Return the scorers that are asked about every question; raise BadArgument as `train_cascade` does."""
     first = tuple(name for name in names if name not in in_doubt)
     unknown = [name for name in in_doubt if name not in names]
@@ -244,7 +244,7 @@ def put_off(names: Sequence[str], in_doubt: Sequence[str]) -> tuple[str, ...]:
     return first
 
 
-def train_first(first: RankerFit, validation: Validation) -> tuple[NDArray[np.int64], System]:
+def _train_first(first: _RankerFit, validation: _Validation) -> tuple[NDArray[np.int64], System]:
     """Choose weights and fit the ranker of the first scorers, and keep both; return held-out scores and the system."""
     weighted = choose_system(first.system, validation.scores)
     first.answerer.parts.keep(weighted)
@@ -256,7 +256,7 @@ def train_first(first: RankerFit, validation: Validation) -> tuple[NDArray[np.in
     return scores, first.keep(features, validation, calibration=calibration, right=right)
 
 
-def calibrate_where(validation: Validation, scores: NDArray[np.int64], questions: NDArray[np.bool_]) -> Calibration:
+def _calibrate_where(validation: _Validation, scores: NDArray[np.int64], questions: NDArray[np.bool_]) -> Calibration:
     """Fit the confidence of a ranker on the questions that it ranks, on all where it ranks none of the validation's."""
     own = validation.answerable & questions
     return validation.calibrate(scores, own if own.any() else validation.answerable)
@@ -274,35 +274,35 @@ def choose_threshold(
     return min(enough) if enough else max(THRESHOLDS, key=lambda threshold: right[threshold])
 
 
-def usual_ranker() -> str:
+def _usual_ranker() -> str:
     """Return the name of what ranks where nobody chose."""
-    return USUAL if importlib.util.find_spec(USUAL) else WEIGHTED_SUM
+    return _USUAL if importlib.util.find_spec(_USUAL) else WEIGHTED_SUM
 
 
 def train_ranker(
     answerer: Answerer, questions: Sequence[AnnotatedQuestion], system: System, *, ranker: str, seed: int = 1
-) -> TrainedRanker:
+) -> _TrainedRanker:
     """Fit a ranker for the pruner and the scorers of a system on annotated questions, and keep it with the models.
 
     Raises SourceEmpty where there is no question, NothingToLearn where none has its answer in its pool.
     """
-    fit = start_fit(answerer, system, ranker, seed)
-    validation = score_validation(fit, questions)
+    fit = _start_fit(answerer, system, ranker, seed)
+    validation = _score_validation(fit, questions)
     features = fit.features(validation.scores.evidence)
     (scores,) = fit.hold_out(validation, features)
     right = validation.scores.expected_by(scores)
     calibration = validation.calibrate(scores, validation.answerable)
     trained = fit.keep(features, validation, calibration=calibration, right=float(right.mean()))
     before = validation.scores.accuracy(WeightedSum(fit.system.weights))
-    return TrainedRanker(trained, fit.folder, before, float(right.mean()), len(right), right)
+    return _TrainedRanker(trained, fit.folder, before, float(right.mean()), len(right), right)
 
 
-def start_fit(answerer: Answerer, system: System, ranker: str, seed: int) -> RankerFit:
+def _start_fit(answerer: Answerer, system: System, ranker: str, seed: int) -> _RankerFit:
     """Return the fit of a ranker over the weighted sum that was chosen for the parts of a system."""
-    return RankerFit(answerer, answerer.parts.complete(system, WEIGHTED_SUM), ranker, seed)
+    return _RankerFit(answerer, answerer.parts.complete(system, WEIGHTED_SUM), ranker, seed)
 
 
-def score_validation(fit: RankerFit, questions: Sequence[AnnotatedQuestion]) -> Validation:
+def _score_validation(fit: _RankerFit, questions: Sequence[AnnotatedQuestion]) -> _Validation:
     """Ask all scorers about annotated questions; raise SourceEmpty where there is none."""
     if not questions:
         raise SourceEmpty("no question to fit a ranker on; name a file of annotated questions")
@@ -310,7 +310,7 @@ def score_validation(fit: RankerFit, questions: Sequence[AnnotatedQuestion]) -> 
     check_replaceable(fit.folder)
     gold = find_gold(fit.answerer.kb, questions)
     scores = score_gold(fit.answerer.opened(fit.system), gold)
-    return Validation(gold, scores, deal_folds(questions, seed=fit.seed))
+    return _Validation(gold, scores, deal_folds(questions, seed=fit.seed))
 
 
 def deal_folds(questions: Sequence[AnnotatedQuestion], *, seed: int) -> NDArray[np.int64]:

@@ -14,10 +14,10 @@ from kbtools.ranking.contracts import Teachable
 from kbtools.ranking.system import System
 from kbtools.ranking.taught import TaughtQuestion, read_taught
 
-MOST_LEARNED = 10_000
+_MOST_LEARNED = 10_000
 """Training questions that the head learns from here: from some 3,000 on, trained networks are better."""
 
-FEW = 300
+_FEW = 300
 """Validation questions below which differences of 3 points are chance."""
 
 
@@ -56,9 +56,9 @@ class Untrained:
             lines.append("questions are answered by the untrained system, which is better than what was trained")
         if self.head is not None and self.head > max(self.trained, self.untrained):
             lines.append("the head is best: teach the training questions with kbtools teach KB FILE")
-        if self.questions < FEW:
+        if self.questions < _FEW:
             lines.append(
-                f"{self.questions:,} validation questions are too few to choose by; {FEW:,} or more tell better"
+                f"{self.questions:,} validation questions are too few to choose by; {_FEW:,} or more tell better"
             )
         return lines
 
@@ -77,7 +77,7 @@ def measure_untrained(
     system = answerer.system()
     rights = [expect(answerer.opened(system), valid)]
     if any(isinstance(answerer.parts.scorer(name), Teachable) for name in system.scorers):
-        questions = [TaughtQuestion(one.text, one.subject, one.relation) for one in learn[:MOST_LEARNED]]
+        questions = [TaughtQuestion(one.text, one.subject, one.relation) for one in learn[:_MOST_LEARNED]]
         taught = read_taught(answerer.kb, questions)
         rights.append(expect(answerer.open_system(system, taught), valid) if taught else rights[0])
     best = max(rights, key=lambda right: float(right.mean()))

@@ -10,9 +10,9 @@ from kbtools.errors import UnknownLanguage
 MUL, UND = "mul", "und"
 """The tag of a name for every language, and that of a name without a language."""
 
-TAG = re.compile(r"[a-z]{2,8}(-[a-z0-9]{1,8})*")
+_TAG = re.compile(r"[a-z]{2,8}(-[a-z0-9]{1,8})*")
 
-NO_NAME, NAME, ALIAS = 0, 1, 2
+_NO_NAME, NAME, ALIAS = 0, 1, 2
 """The parts that a text plays in some languages: none, a name, or an alias alone."""
 
 
@@ -27,7 +27,7 @@ def read_languages(text: str, known: Iterable[str]) -> tuple[str, ...]:
             language=text,
         )
     for tag in tags or (text,):
-        if not TAG.fullmatch(tag) or not tags_for(tag, present):
+        if not _TAG.fullmatch(tag) or not tags_for(tag, present):
             raise UnknownLanguage(f"no name is in the language {tag!r}; there are {listed(present)}", language=tag)
     return tags
 
@@ -79,15 +79,15 @@ class SpokenName(NamedTuple):
         """Return its part in some languages."""
         if any(tag in tags for tag in self.name_in):
             return NAME
-        return ALIAS if any(tag in tags for tag in self.alias_in) else NO_NAME
+        return ALIAS if any(tag in tags for tag in self.alias_in) else _NO_NAME
 
 
 def part_among(names: Iterable[SpokenName], text: str, tags: Collection[str]) -> int:
     """Return the part of a text in some languages among the names of an entity."""
-    return next((name.part_in(tags) for name in names if name.text == text), NO_NAME)
+    return next((name.part_in(tags) for name in names if name.text == text), _NO_NAME)
 
 
-UNIT, RECORD = "\x1f", "\x1e"
+_UNIT, _RECORD = "\x1f", "\x1e"
 """The marks between a tag and its text and between languages, where a text in several is stored as one."""
 
 
@@ -106,16 +106,16 @@ class SpokenText(str):
 
 def read_text(stored: str | None) -> str | None:
     """Return a text as `stored_text` writes it, None for an empty one."""
-    if not stored or UNIT not in stored:
+    if not stored or _UNIT not in stored:
         return stored or None
-    return SpokenText.of(dict(part.split(UNIT, 1) for part in stored.split(RECORD)))
+    return SpokenText.of(dict(part.split(_UNIT, 1) for part in stored.split(_RECORD)))
 
 
 def stored_text(text: str | None) -> str:
     """Write a text with its languages, None as an empty one."""
     if not isinstance(text, SpokenText):
         return text or ""
-    return RECORD.join(f"{tag}{UNIT}{spoken}" for tag, spoken in text.by_tag.items())
+    return _RECORD.join(f"{tag}{_UNIT}{spoken}" for tag, spoken in text.by_tag.items())
 
 
 def text_in(text: str | None, tags: Iterable[str]) -> str | None:

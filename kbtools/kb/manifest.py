@@ -205,11 +205,11 @@ def history_report(manifest: Manifest) -> str:
     """Lay out updates and merges, the oldest first: a line each of the last ones, the earlier updates summed up."""
     earlier, latest = manifest.history[:-LATEST], manifest.history[-LATEST:]
     runs = (list(changes) for _, changes in groupby(earlier, key=lambda change: change.action == UPDATE))
-    lines = [line for run in runs for line in run_lines(run)]
+    lines = [line for run in runs for line in _run_lines(run)]
     return "".join(f"{line}\n" for line in [*lines, *map(change_line, latest)])
 
 
-def run_lines(changes: Sequence[Change]) -> list[str]:
+def _run_lines(changes: Sequence[Change]) -> list[str]:
     """Sum up successive updates; a single one, and merges, have a line each."""
     if len(changes) == 1 or changes[0].action != UPDATE:
         return [change_line(change) for change in changes]
@@ -226,10 +226,10 @@ def change_line(change: Change) -> str:
 
 def changes_text(counts: Mapping[str, int]) -> str:
     """Write numbers of changes as people read them."""
-    return ", ".join(f"{count:,} {kind if count != 1 else singular(kind)}" for kind, count in counts.items())
+    return ", ".join(f"{count:,} {kind if count != 1 else _singular(kind)}" for kind, count in counts.items())
 
 
-def singular(kind: str) -> str:
+def _singular(kind: str) -> str:
     """Write a kind of change for one: `entity added` for `entities added`."""
     things, _, done = kind.partition(" ")
     return f"{'entity' if things == 'entities' else things.removesuffix('s')} {done}"

@@ -20,7 +20,7 @@ USUAL = {
 SUFFIX = re.compile(r"(?<=.)[_ ]?(id|uri|iri)$")
 """The ending of heads such as `subject_id` and `relation uri`."""
 
-TRIPLE = ("subject", "relation", "object")
+_TRIPLE = ("subject", "relation", "object")
 
 ENTITY_ROLES = {
     "id": r"id|qid|mid|identifier|entity|subject|key|code|uri|iri",
@@ -50,4 +50,4 @@ def is_header(cells: Sequence[str], *, least: int = 2) -> bool:
     """Return whether at least so many of the first three cells of a line are heads of a triple."""
     # Two of three, since a word such as `s` may be an id.
     heads = [SUFFIX.sub("", cell.strip().casefold()) for cell in cells[:3]]
-    return sum(head in USUAL[column] for head, column in zip(heads, TRIPLE, strict=False)) >= least
+    return sum(head in USUAL[column] for head, column in zip(heads, _TRIPLE, strict=False)) >= least

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from kbtools.errors import BadVectors, WrongFormat
 from kbtools.kb.rows import EntityRows
 
-Reader = Callable[[EntityRows], NDArray[np.float32]]
+_Reader = Callable[[EntityRows], NDArray[np.float32]]
 
-VECTORS_AT_ONCE = 16_384
+_VECTORS_AT_ONCE = 16_384
 """Vectors that are read at once: 13 MB of 200 dimensions."""
 
 
@@ -33,7 +33,7 @@ class EntityVectors:
 
     rows: EntityRows
     dim: int
-    read: Reader
+    read: _Reader
     origin: VectorOrigin = VectorOrigin()
 
     def chunks(self) -> Iterator[tuple[EntityRows, NDArray[np.float32]]]:
@@ -41,8 +41,8 @@ class EntityVectors:
 
         Raises BadVectors for a value that is not a number.
         """
-        for first in range(0, len(self.rows), VECTORS_AT_ONCE):
-            rows = self.rows[first : first + VECTORS_AT_ONCE]
+        for first in range(0, len(self.rows), _VECTORS_AT_ONCE):
+            rows = self.rows[first : first + _VECTORS_AT_ONCE]
             vectors = np.asarray(self.read(rows), dtype=np.float32)
             if not np.isfinite(vectors).all():
                 raise BadVectors("vectors of entities: one has a value that is not a number; make them again")

@@ -32,10 +32,10 @@ from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows, Grouped
 from kbtools.text.lexicons import ENGLISH, Label, base_language
 
-SURPLUS = 4
+_SURPLUS = 4
 """Names requested for each name wanted, since those of other languages are dropped."""
 
-NAMES_REMEMBERED = 10_000
+_NAMES_REMEMBERED = 10_000
 """Entities whose name is remembered, and forms whose entities are."""
 
 MARK = "^"
@@ -84,7 +84,7 @@ class CalledIn(View):
         rows = entities.tolist()
         called = self.called
         if unknown := [row for row in dict.fromkeys(rows) if row not in called]:
-            if len(called) > NAMES_REMEMBERED:
+            if len(called) > _NAMES_REMEMBERED:
                 called = self.called = {row: called[row] for row in rows if row in called}
             spoken = self.kb.names_of(np.array(unknown, dtype=np.uint32))
             called.update(zip(unknown, map(self.choose, spoken), strict=True))
@@ -120,7 +120,7 @@ class InLanguages(CalledIn):
         return replace(self.kb.manifest, digest=digest)
 
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
-        if len(self.remembered) > NAMES_REMEMBERED:
+        if len(self.remembered) > _NAMES_REMEMBERED:
             self.remembered = {}
         remembered = self.remembered
         found = self.kb.lookup([form for form in forms if form not in remembered])
@@ -138,12 +138,12 @@ class InLanguages(CalledIn):
                 entities = match.entities[own == part]
                 if len(entities):
                     spoken.append(match._replace(entities=entities, is_alias=part == ALIAS))
-        return sorted(joined(spoken), key=lambda match: (match.form, match.is_alias))
+        return sorted(_joined(spoken), key=lambda match: (match.form, match.is_alias))
 
     def similar(
         self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0, edits_only: bool = False
     ) -> list[list[SimilarName]]:
-        similar = self.kb.similar(forms, limit=SURPLUS * limit, cutoff=cutoff, edits_only=edits_only)
+        similar = self.kb.similar(forms, limit=_SURPLUS * limit, cutoff=cutoff, edits_only=edits_only)
         return [names[:limit] for names in self.spoken_forms(similar)]
 
     def spoken_forms(self, groups: Sequence[Sequence[SimilarName]]) -> list[list[SimilarName]]:
@@ -152,7 +152,7 @@ class InLanguages(CalledIn):
         return [[name for name in names if name.form in known] for names in groups]
 
     def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
-        forms = self.kb.forms_with_prefix(prefix, limit=SURPLUS * limit)
+        forms = self.kb.forms_with_prefix(prefix, limit=_SURPLUS * limit)
         known = self.lookup(forms)
         return [form for form in forms if form in known][:limit]
 
@@ -239,21 +239,21 @@ def relation_labels(kb: KnowledgeBase) -> list[list[str]]:
 
     A text without a language stands in each of these, and in English, which ids are made of.
     """
-    languages, texts = question_languages(kb), relation_texts(stored(kb))
-    return [labels_in(text, languages) for text in texts]
+    languages, texts = question_languages(kb), relation_texts(_stored(kb))
+    return [_labels_in(text, languages) for text in texts]
 
 
-def labels_in(text: str, languages: Sequence[str]) -> list[str]:
+def _labels_in(text: str, languages: Sequence[str]) -> list[str]:
     """Return a text in some languages as labels, in English as a plain one where there are none."""
     if not isinstance(text, SpokenText):
         return [Label.of(text, tag) for tag in dict.fromkeys([*languages, ENGLISH])] if languages else [text]
     if not languages:
         return [str(text_in(text, tags_for(ENGLISH, text.by_tag)))]
     tags = [tag for language in languages for tag in tags_for(language, text.by_tag)]
-    return [Label.of(text.by_tag[tag], tag) for tag in dict.fromkeys(tags)] or labels_in(str(text), languages)
+    return [Label.of(text.by_tag[tag], tag) for tag in dict.fromkeys(tags)] or _labels_in(str(text), languages)
 
 
-def stored(kb: KnowledgeBase) -> KnowledgeBase:
+def _stored(kb: KnowledgeBase) -> KnowledgeBase:
     """Return the knowledge base behind a view."""
     while isinstance(kb, View):
         kb = kb.kb
@@ -272,7 +272,7 @@ def read_direction(kb: KnowledgeBase, relation: int) -> tuple[int, bool]:
     return relation, False
 
 
-def joined(matches: Iterable[NameMatch]) -> list[NameMatch]:
+def _joined(matches: Iterable[NameMatch]) -> list[NameMatch]:
     """Join the matches of one name and kind, which were apart as names and aliases of other languages."""
     groups: dict[tuple[str, int, bool], NameMatch] = {}
     for match in matches:

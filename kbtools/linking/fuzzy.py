@@ -20,38 +20,38 @@ from kbtools.text.question import Question
 from kbtools.text.readings import inner_ngrams
 from kbtools.text.rungs import Form, Rung
 
-LONGEST_SPAN = 10
+_LONGEST_SPAN = 10
 """Words of a mention that may be misspelt; few names have more, and the n-grams to look up grow with it."""
 
-SPANS_TRIED, MOST_OUTSIDE = 24, 1
+SPANS_TRIED, _MOST_OUTSIDE = 24, 1
 """Mentions that are looked up fuzzily before a question is given up, and words such as `is` inside one.
 
 Of 800 validation questions of FBSQ with a slip, the right name comes first for 89.9 % with 8 and none, 91.2 % with 24
 and none, 92.0 % with 24 or 32 and one.
 """
 
-SLIPS_CUTOFF, SLIP_CUTOFF = 80.0, 70.0
+SLIPS_CUTOFF, _SLIP_CUTOFF = 80.0, 70.0
 """Similarity of a name with several slips, 0 to 100, and of one with a single slip or a word more or less."""
 
-MOST_INNER = 480
+_MOST_INNER = 480
 """Parts of words without spaces that are looked up fuzzily, those of some 24 characters: a quarter of a second at the
 size of FB5M, where a question would have no candidate otherwise."""
 
-REACH = 5
+_REACH = 5
 """Words of a name on either side of one with a slip, in running text."""
 
-ARTICLES = frozenset({"a", "an", "the"})
+_ARTICLES = frozenset({"a", "an", "the"})
 
 # The next two: accuracy on 2,000 validation questions of FBSQ is the same with half and twice as much, and 800 with a
 # slip in the name (benchmarks/slips.py) have the entity in the pool for 96 %.
-NAMES_KEPT = 10
+_NAMES_KEPT = 10
 """Names that resemble a mention, the nearest first."""
 
-SHARPNESS, FEWER, REWRITTEN = 10.0, 1.0, -1.0
+_SHARPNESS, _FEWER, _REWRITTEN = 10.0, 1.0, -1.0
 """Log-probability of similarity, of a word more, and of a name found by a rewriting, among names alike."""
 
 
-NOBODY = np.empty(0, dtype=np.uint32)
+_NOBODY = np.empty(0, dtype=np.uint32)
 
 
 def link_fuzzily(kb: KnowledgeBase, ngrams: Sequence[Ngram], *, cutoff: float = 0.0) -> list[list[Link]]:
@@ -77,13 +77,13 @@ def links_to(
     similarity: float,
     *,
     weight: float = 0.0,
-    but: EntityRows = NOBODY,
+    but: EntityRows = _NOBODY,
 ) -> Iterator[Link]:
     """Yield links of an n-gram to the names stored under a form, without the entities in `but`."""
     for match in matches.get(form, ()):
         entities = match.entities[np.isin(match.entities, but, invert=True)] if len(but) else match.entities
         if len(entities):
-            own_weight = weight if match.form is Form.NORMAL else weight + REWRITTEN
+            own_weight = weight if match.form is Form.NORMAL else weight + _REWRITTEN
             yield Link(
                 ngram, ngram.start, ngram.end, match.name, Rung.FUZZY, entities,
                 weight=own_weight, similarity=similarity,
@@ -104,13 +104,13 @@ class NearName(NamedTuple):
         return (-self.resemblance.score, -self.similarity, self.ngram.first - self.ngram.last, self.ngram.first)
 
 
-def begins_and_ends_well(ngram: Ngram, weak: Container[str]) -> bool:
+def _begins_and_ends_well(ngram: Ngram, weak: Container[str]) -> bool:
     """Return whether a name may begin and end as an n-gram does: with an initial, or no word that says little."""
     words = ngram.form.split(" ")
     return all(len(word) == 1 or word not in weak for word in (words[0], words[-1]))
 
 
-def nearest(similar: Sequence[tuple[Ngram, list[SimilarName]]]) -> list[NearName]:
+def _nearest(similar: Sequence[tuple[Ngram, list[SimilarName]]]) -> list[NearName]:
     """Return the names that n-grams may be misspellings of, among those similar to each, the nearest first."""
     names: list[NearName] = []
     slip: Ngram | None = None
@@ -122,7 +122,7 @@ def nearest(similar: Sequence[tuple[Ngram, list[SimilarName]]]) -> list[NearName
             if alike and (alike.slips <= 1 or name.similarity >= SLIPS_CUTOFF):
                 names.append(NearName(ngram, name.form, name.similarity, alike))
                 slip = ngram if alike.is_slip else slip
-    return sorted(names, key=lambda name: name.order)[:NAMES_KEPT]
+    return sorted(names, key=lambda name: name.order)[:_NAMES_KEPT]
 
 
 class Misspelling:
@@ -150,13 +150,13 @@ class Misspelling:
             return links
         linked = {
             place: np.concatenate(
-                [NOBODY, *(keep_most_facts(self.kb, rows) for link in own for rows in link.entity_lists)]
+                [_NOBODY, *(keep_most_facts(self.kb, rows) for link in own for rows in link.entity_lists)]
             )
             for place, own in enumerate(strict)
             if place in spans
         }
         weak = self.content.weak
-        named = ([ngram for ngram in own if begins_and_ends_well(ngram, weak)] for own in spans.values())
+        named = ([ngram for ngram in own if _begins_and_ends_well(ngram, weak)] for own in spans.values())
         inverted = link_inverted(self.kb, list(named))
         for place, own in zip(list(spans), inverted, strict=True):
             if own:
@@ -165,15 +165,15 @@ class Misspelling:
         spans = {place: own[:SPANS_TRIED] for place, own in spans.items()}
         near = self.near_names(spans, cutoff=SLIPS_CUTOFF, edits_only=True)
         far = {place: own for place, own in spans.items() if not near[place]}
-        near |= self.near_names(far, cutoff=SLIP_CUTOFF, edits_only=False)
+        near |= self.near_names(far, cutoff=_SLIP_CUTOFF, edits_only=False)
         for place in [place for place in far if not near[place]]:
-            inner = inner_spans(questions[place], strict[place])
-            near |= self.near_names({place: inner}, cutoff=SLIP_CUTOFF, edits_only=True, shortest=SHORTEST_SLIP)
+            inner = _inner_spans(questions[place], strict[place])
+            near |= self.near_names({place: inner}, cutoff=_SLIP_CUTOFF, edits_only=True, shortest=SHORTEST_SLIP)
         matches = self.kb.lookup([name.form for names in near.values() for name in names])
         for place, names in near.items():
             for name in names:
-                weight = SHARPNESS * math.log(min(1.0, name.similarity / names[0].similarity))
-                weight += FEWER * (name.resemblance.score - names[0].resemblance.score)
+                weight = _SHARPNESS * math.log(min(1.0, name.similarity / names[0].similarity))
+                weight += _FEWER * (name.resemblance.score - names[0].resemblance.score)
                 to_name = links_to(matches, name.ngram, name.form, name.similarity, weight=weight, but=linked[place])
                 links[place] += limit_entities(self.kb, list(to_name))
         return links
@@ -185,7 +185,7 @@ class Misspelling:
         forms = [ngram.form for own in spans.values() for ngram in own]
         similar = iter(self.kb.similar(forms, cutoff=cutoff, edits_only=edits_only) if forms else ())
         return {
-            place: nearest(
+            place: _nearest(
                 [
                     (ngram, [name for name in names if len(name.form) >= shortest and name.similarity >= cutoff])
                     for ngram, names in zip(own, similar, strict=False)
@@ -226,15 +226,15 @@ class Misspelling:
         spans = []
         for first in range(len(words)):
             crossed = 0
-            for last in range(first, min(first + LONGEST_SPAN, len(words))):
+            for last in range(first, min(first + _LONGEST_SPAN, len(words))):
                 crossed += texts[last] in outside
-                if crossed > MOST_OUTSIDE or texts[first] in outside:
+                if crossed > _MOST_OUTSIDE or texts[first] in outside:
                     break
                 inside = suspects.intersection(range(first, last + 1))
                 if texts[last] not in outside and inside and (first < last or inside & unknown):
                     faults = (
                         crossed,
-                        texts[first] in weak - ARTICLES,
+                        texts[first] in weak - _ARTICLES,
                         texts[last] in weak,
                         first > 0 and not self.content.may_end_before(texts[first - 1]),
                         last + 1 < len(words) and not self.content.may_end_before(texts[last + 1]),
@@ -254,15 +254,15 @@ def link_slips(kb: KnowledgeBase, sentences: Sequence[Question], strict: Sequenc
 
     The slip is in a word that is rare in the language and in no name, beside words that are in some.
     """
-    suspects = [rare_words(question, own) for question, own in zip(sentences, strict, strict=True)]
-    near = [{at for word in own for at in range(word - REACH, word + REACH + 1)} for own in suspects]
+    suspects = [_rare_words(question, own) for question, own in zip(sentences, strict, strict=True)]
+    near = [{at for word in own for at in range(word - _REACH, word + _REACH + 1)} for own in suspects]
     texts = [[token.text for token in question.tokens if token.is_word] for question in sentences]
     wanted = sorted(
         {words[at] for words, places in zip(texts, near, strict=True) for at in places if 0 <= at < len(words)}
     )
     counts = dict(zip(wanted, kb.name_frequency(wanted), strict=True)) if wanted else {}
     spans = [
-        slip_spans(question, {at for at in own if not counts[words[at]]}, counts)
+        _slip_spans(question, {at for at in own if not counts[words[at]]}, counts)
         for question, own, words in zip(sentences, suspects, texts, strict=True)
     ]
     forms = [ngram.form for own in spans for ngram in own]
@@ -270,7 +270,7 @@ def link_slips(kb: KnowledgeBase, sentences: Sequence[Question], strict: Sequenc
     names = [
         [
             name
-            for name in nearest([(ngram, next(similar)) for ngram in own])
+            for name in _nearest([(ngram, next(similar)) for ngram in own])
             if name.resemblance.is_slip and name.similarity >= SLIPS_CUTOFF
         ]
         for own in spans
@@ -282,7 +282,7 @@ def link_slips(kb: KnowledgeBase, sentences: Sequence[Question], strict: Sequenc
     ]
 
 
-def rare_words(question: Question, strict: Sequence[Link]) -> list[int]:
+def _rare_words(question: Question, strict: Sequence[Link]) -> list[int]:
     """Return the places, among the words, of long words that are rare in the language and in no strict link."""
     linked = {place for link in strict for place in range(link.ngram.first, link.ngram.last + 1)}
     words = [(place, token.text) for place, token in enumerate(question.tokens) if token.is_word]
@@ -293,7 +293,7 @@ def rare_words(question: Question, strict: Sequence[Link]) -> list[int]:
     ]
 
 
-def slip_spans(question: Question, unknown: set[int], counts: Mapping[str, int]) -> list[Ngram]:
+def _slip_spans(question: Question, unknown: set[int], counts: Mapping[str, int]) -> list[Ngram]:
     """Return the longest runs of words around one that is in no name, whose other words are in some."""
     words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
     spans = set()
@@ -304,9 +304,9 @@ def slip_spans(question: Question, unknown: set[int], counts: Mapping[str, int])
             return bool(counts[words[place][1].text]) and place not in unknown
 
         first, last = at, at
-        while first > 0 and at - first < REACH and fits(first - 1):
+        while first > 0 and at - first < _REACH and fits(first - 1):
             first -= 1
-        while last + 1 < len(words) and last - at < REACH and fits(last + 1):
+        while last + 1 < len(words) and last - at < _REACH and fits(last + 1):
             last += 1
         ends = [
             place
@@ -324,7 +324,7 @@ def slip_spans(question: Question, unknown: set[int], counts: Mapping[str, int])
     ]  # fmt: skip
 
 
-def inner_spans(question: Question, strict: Sequence[Link | StrictMatch]) -> list[Ngram]:
+def _inner_spans(question: Question, strict: Sequence[Link | StrictMatch]) -> list[Ngram]:
     """Return the parts of words to look up fuzzily, in scripts without spaces, where no part of the word is a name."""
     if question.text.isascii():
         return []
@@ -334,4 +334,4 @@ def inner_spans(question: Question, strict: Sequence[Link | StrictMatch]) -> lis
         for ngram in inner_ngrams(question, frozenset({1}))
         if len(ngram.form) >= SHORTEST_SLIP and not any(ngram.first in places for places in linked)
     )
-    return list(islice(ngrams, MOST_INNER))
+    return list(islice(ngrams, _MOST_INNER))

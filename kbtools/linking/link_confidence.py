@@ -23,25 +23,25 @@ from kbtools.text.rungs import Rung
 BESIDE, ELSEWHERE = 0.67, 0.84
 """The factor for each content word outside the mention: next to it, as if the name went on, or apart."""
 
-BEFORE_KINDS = frozenset({"how", "what", "which"})
+_BEFORE_KINDS = frozenset({"how", "what", "which"})
 """Words before a kind of answer, as in `how tall` and `which country`, which is not left over."""
 
 LOOSE = {Rung.VARIANT: 0.9, Rung.FUZZY: 0.84}
 """The factor of the looser rungs; that of the others is 1."""
 
-OUTSIDE = QUESTION_WORDS | CONTEXT_WORDS | frozenset("are did does has have is was were would".split())
+_OUTSIDE = QUESTION_WORDS | CONTEXT_WORDS | frozenset("are did does has have is was were would".split())
 """Words between which names stand, rather than in them."""
 
-WEAK = FUNCTION_WORDS | AUXILIARIES | COMMON_WORDS | OUTSIDE
+WEAK = FUNCTION_WORDS | AUXILIARIES | COMMON_WORDS | _OUTSIDE
 """Words that say nothing of what a question is about."""
 
-SHORTEST_WORD = 3
+_SHORTEST_WORD = 3
 """Letters of a content word: a name of four letters may have lost one."""
 
-WORDS_REMEMBERED = 100_000
+_WORDS_REMEMBERED = 100_000
 """Words whose use in relations is remembered."""
 
-KBS_REMEMBERED = 16
+_KBS_REMEMBERED = 16
 """Knowledge bases whose stems are remembered: those that a server holds open."""
 
 
@@ -55,25 +55,25 @@ class LinkConfidence:
         """Return the confidence in each link, 0 to 1: (links,)."""
         words = [token for token in question.tokens if token.is_word]
         left = [
-            self.content.has(word.text) and not (place and words[place - 1].text in BEFORE_KINDS)
+            self.content.has(word.text) and not (place and words[place - 1].text in _BEFORE_KINDS)
             for place, word in enumerate(words)
         ]
         factors = {}
         for start, end in {(link.start, link.end) for link in links}:
             before = [over for word, over in zip(words, left, strict=True) if word.end <= start]
             behind = [over for word, over in zip(words, left, strict=True) if word.start >= end]
-            beside = run_length(before[::-1]) + run_length(behind)
+            beside = _run_length(before[::-1]) + _run_length(behind)
             factors[start, end] = BESIDE**beside * ELSEWHERE ** (sum(before) + sum(behind) - beside)
         return np.array([factors[link.start, link.end] * LOOSE.get(link.rung, 1.0) for link in links])
 
 
-def run_length(marks: Sequence[bool]) -> int:
+def _run_length(marks: Sequence[bool]) -> int:
     """Count the marks up to the first that is not set."""
     return marks.index(False) if False in marks else len(marks)
 
 
-@lru_cache(WORDS_REMEMBERED)
-def is_spelt(word: str) -> bool:
+@lru_cache(_WORDS_REMEMBERED)
+def _is_spelt(word: str) -> bool:
     """Return whether a word is all letters, with vowel signs and the like."""
     return word.isalpha() or all(unicodedata.category(letter)[0] in "LM" for letter in word)
 
@@ -87,16 +87,19 @@ class ContentWords:
     def __init__(self, kb: KnowledgeBase) -> None:
         languages = question_languages(kb)
         self.weak = WEAK | weak_words(languages)
-        self.outside = OUTSIDE | hinting_words(languages)
-        self.stems = relation_stems(tuple(text for labels in relation_labels(kb) for text in labels))
+        self.outside = _OUTSIDE | hinting_words(languages)
+        self.stems = _relation_stems(tuple(text for labels in relation_labels(kb) for text in labels))
         # Most of what clean questions pay here.
-        self.is_relation_word = lru_cache(WORDS_REMEMBERED)(self.shares_stem)
-        self.has = lru_cache(WORDS_REMEMBERED)(self.is_content)
+        self.is_relation_word = lru_cache(_WORDS_REMEMBERED)(self.shares_stem)
+        self.has = lru_cache(_WORDS_REMEMBERED)(self.is_content)
 
     def is_content(self, word: str) -> bool:
         """Return whether a word is a content word: long enough, no number, no word of questions or relations."""
         return (
-            len(word) >= SHORTEST_WORD and is_spelt(word) and word not in self.weak and not self.is_relation_word(word)
+            len(word) >= _SHORTEST_WORD
+            and _is_spelt(word)
+            and word not in self.weak
+            and not self.is_relation_word(word)
         )
 
     def may_end_before(self, word: str) -> bool:
@@ -108,7 +111,7 @@ class ContentWords:
         return not self.stems.isdisjoint(stems_of(word))
 
 
-@lru_cache(KBS_REMEMBERED)
-def relation_stems(texts: tuple[str, ...]) -> frozenset[str]:
+@lru_cache(_KBS_REMEMBERED)
+def _relation_stems(texts: tuple[str, ...]) -> frozenset[str]:
     """Gather the stems of the words of relations, once for all that ask: thousands take a tenth of a second."""
     return frozenset(stem for word in words_of_all(texts) for stem in stems_of(word))

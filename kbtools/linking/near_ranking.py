@@ -28,24 +28,24 @@ FEATURES = (
     "jaro-winkler",
 )  # fmt: skip
 
-VOWELS = re.compile("[aeiouy]")
-SILENT = re.compile("(?<!^)[aeiouyhw ]+", re.MULTILINE)
-DOUBLED = re.compile(r"([^\n])\1+")
-DIGRAPHS = {"ph": "f", "sch": "s", "ch": "k", "ck": "k", "gh": "g", "sh": "s", "th": "t", "wr": "r", "kn": "n"}
-DIGRAPH = re.compile("|".join(DIGRAPHS))
-ALIKE = str.maketrans("cqzxjvpdi", "kkssgfbty")
+_VOWELS = re.compile("[aeiouy]")
+_SILENT = re.compile("(?<!^)[aeiouyhw ]+", re.MULTILINE)
+_DOUBLED = re.compile(r"([^\n])\1+")
+_DIGRAPHS = {"ph": "f", "sch": "s", "ch": "k", "ck": "k", "gh": "g", "sh": "s", "th": "t", "wr": "r", "kn": "n"}
+_DIGRAPH = re.compile("|".join(_DIGRAPHS))
+_ALIKE = str.maketrans("cqzxjvpdi", "kkssgfbty")
 """Letters that are often written for each other, though they do not always sound alike."""
 
 
-def skeletons(joined: str) -> list[str]:
+def _skeletons(joined: str) -> list[str]:
     """Return the consonants of names, one a line."""
-    return VOWELS.sub("", joined).split("\n")
+    return _VOWELS.sub("", joined).split("\n")
 
 
-def sounds(joined: str) -> list[str]:
+def _sounds(joined: str) -> list[str]:
     """Return a crude form of how names sound, one a line: letters that are often exchanged are the same."""
-    joined = DIGRAPH.sub(lambda match: DIGRAPHS[match[0]], joined).translate(ALIKE)
-    return DOUBLED.sub(r"\1", SILENT.sub("", joined)).split("\n")
+    joined = _DIGRAPH.sub(lambda match: _DIGRAPHS[match[0]], joined).translate(_ALIKE)
+    return _DOUBLED.sub(r"\1", _SILENT.sub("", joined)).split("\n")
 
 
 def rank_names(
@@ -62,7 +62,7 @@ def features_of(form: str, nearest: Sequence[SimilarName], popularity: Sequence[
     """Describe names, the nearest first, beside the form that may be a misspelling of one: (names, features)."""
     names = [name.form for name in nearest]
     joined = "\n".join((form, *names))
-    (skeleton, *own_skeletons), (sound, *own_sounds) = skeletons(joined), sounds(joined)
+    (skeleton, *own_skeletons), (sound, *own_sounds) = _skeletons(joined), _sounds(joined)
     (alone, *own_alone) = joined.replace(" ", "").split("\n")
     count = len(names)
 

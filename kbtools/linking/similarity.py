@@ -12,8 +12,8 @@ from kbtools.kb.contract import EDITS, SimilarName
 from kbtools.linking.near_ranking import RANKED, rank_names
 from kbtools.text.function_words import FUNCTION_WORDS
 
-DIGITS = re.compile(r"\d+")
-SHORTEST_FUZZED = 3
+_DIGITS = re.compile(r"\d+")
+_SHORTEST_FUZZED = 3
 """Letters up to which a word is looked up as it is: one edit of three letters leaves another word."""
 
 LONGEST_NAME = 200
@@ -24,25 +24,25 @@ USUAL_CUTOFF, CLOSE_SIMILARITY, MANY_NAMES = 80.0, 90.0, 1_000_000
 so close: what else resembles the form takes a folder 3 ms more to find, and the name that was meant is none of it for
 1,500 variants among 5.9 million names."""
 
-ABOVE = 0.001
+_ABOVE = 0.001
 """Similarity by which a name that is likelier to be meant is raised above one that is no less similar."""
 
 EDITS_CUTOFF = 60.0
 """Similarity of a name within edits: of five letters, two may be changed, but not of four."""
 
-SHORTEST_SLIP, LONG = 4, 6
+SHORTEST_SLIP, _LONG = 4, 6
 """Letters of the longer of two words that may be one misspelt; letters from which two slips are believed."""
 
-MOST_LOST = 2
+_MOST_LOST = 2
 """Words, articles and initials most of them, that one of mention and name may have more than the other."""
 
-SHORTEST_JOINED = 6
+_SHORTEST_JOINED = 6
 """Letters of a mention and a name that differ in where their words begin."""
 
 
 def has_neighbours(word: str) -> bool:
     """Return whether a word may be misspelt: a short one is looked up as it is, and a number always."""
-    return len(word) > SHORTEST_FUZZED and not DIGITS.search(word)
+    return len(word) > _SHORTEST_FUZZED and not _DIGITS.search(word)
 
 
 def rescore(
@@ -59,17 +59,17 @@ def rescore(
     The nearest are ordered by what was learned from real misspellings. It uses the number of names of their bearers,
     too, which a backend tells.
     """
-    nearest = by_edits(form, closest(form, recalled, cutoff=cutoff, names=names))
+    nearest = by_edits(form, _closest(form, recalled, cutoff=cutoff, names=names))
     ranked = [*rank_names(form, nearest[:RANKED], popularity=popularity), *nearest[RANKED:]]
-    return raise_similarities(ranked)[:limit]
+    return _raise_similarities(ranked)[:limit]
 
 
-def raise_similarities(ranked: Sequence[SimilarName]) -> list[SimilarName]:
+def _raise_similarities(ranked: Sequence[SimilarName]) -> list[SimilarName]:
     """Raise the similarity of each name above that of all behind it, so that whatever sorts by it keeps the order."""
     raised: list[SimilarName] = []
     least = 0.0
     for name in reversed(ranked):
-        least = max(name.similarity, least + ABOVE)
+        least = max(name.similarity, least + _ABOVE)
         raised.append(name if least == name.similarity else SimilarName(name.form, min(least, 100.0)))
     return raised[::-1]
 
@@ -83,17 +83,17 @@ def by_edits(form: str, similar: Sequence[SimilarName]) -> list[SimilarName]:
     return [name for _, name in order]
 
 
-def closest(form: str, recalled: Iterable[str], *, cutoff: float, names: int) -> list[SimilarName]:
+def _closest(form: str, recalled: Iterable[str], *, cutoff: float, names: int) -> list[SimilarName]:
     """Return the recalled forms to list, of so many names: those similar enough or within edits, or the latter alone.
 
     Of six letters with two of them changed, the similarity is 67 and no longer one to go by.
     """
     recalled = list(recalled)
-    near = score(form, within_edits(form, recalled), cutoff=min(cutoff, EDITS_CUTOFF))
+    near = _score(form, within_edits(form, recalled), cutoff=min(cutoff, EDITS_CUTOFF))
     if may_settle(cutoff=cutoff, names=names) and any(name.similarity >= CLOSE_SIMILARITY for name in near):
         return near
     inside = {name.form for name in near}
-    return near + [name for name in score(form, recalled, cutoff=cutoff) if name.form not in inside]
+    return near + [name for name in _score(form, recalled, cutoff=cutoff) if name.form not in inside]
 
 
 def may_settle(*, cutoff: float, names: int) -> bool:
@@ -104,7 +104,7 @@ def may_settle(*, cutoff: float, names: int) -> bool:
 def edits_suffice(form: str, near: Iterable[str], *, cutoff: float, names: int) -> bool:
     """Return whether only the forms within edits, which are among these, are listed, of so many names."""
     return may_settle(cutoff=cutoff, names=names) and bool(
-        score(form, within_edits(form, list(near)), cutoff=CLOSE_SIMILARITY)
+        _score(form, within_edits(form, list(near)), cutoff=CLOSE_SIMILARITY)
     )
 
 
@@ -115,14 +115,14 @@ def within_edits(form: str, recalled: Sequence[str]) -> list[str]:
     )]  # fmt: skip
 
 
-def score(form: str, recalled: Iterable[str], *, cutoff: float) -> list[SimilarName]:
+def _score(form: str, recalled: Iterable[str], *, cutoff: float) -> list[SimilarName]:
     """Return the recalled forms that are similar enough."""
     if len(form) > LONGEST_NAME:
         return []
-    digits = DIGITS.findall(form)
+    digits = _DIGITS.findall(form)
     names = [near for near in set(recalled) if near != form and len(near) <= LONGEST_NAME]
     scored = process.extract(form, names, scorer=fuzz.ratio, limit=None, score_cutoff=cutoff)
-    return [SimilarName(near, float(ratio)) for near, ratio, _ in scored if DIGITS.findall(near) == digits]
+    return [SimilarName(near, float(ratio)) for near, ratio, _ in scored if _DIGITS.findall(near) == digits]
 
 
 class Resemblance(NamedTuple):
@@ -150,21 +150,21 @@ def resemblance(mention: str, name: str) -> Resemblance | None:
     are left, and initials and function words more; so may the mention. Words may be joined or apart.
     """
     spoken, written = mention.split(" "), name.split(" ")
-    aligned = align(spoken, written)
+    aligned = _align(spoken, written)
     if aligned and any(len(word) >= (SHORTEST_SLIP if len(written) > 1 else 2) for word in aligned.words):
         return aligned
     together, apart = mention.replace(" ", ""), name.replace(" ", "")
-    if len(spoken) != len(written) and min(len(together), len(apart)) >= SHORTEST_JOINED:
+    if len(spoken) != len(written) and min(len(together), len(apart)) >= _SHORTEST_JOINED:
         slips = OSA.distance(together, apart, score_cutoff=1)
         if slips <= 1:
             return Resemblance(tuple(written), slips, 0)
     return None
 
 
-def align(spoken: Sequence[str], written: Sequence[str]) -> Resemblance | None:
+def _align(spoken: Sequence[str], written: Sequence[str]) -> Resemblance | None:
     """Find the alignment of two runs of words with the fewest words lost, then slips."""
     surplus = len(written) - len(spoken)
-    if abs(surplus) > MOST_LOST:
+    if abs(surplus) > _MOST_LOST:
         return None
     short, long = (spoken, written) if surplus >= 0 else (written, spoken)
     # Only the longer run loses words, so that `memory b cell` never stands for `memory t cell`.
@@ -173,11 +173,11 @@ def align(spoken: Sequence[str], written: Sequence[str]) -> Resemblance | None:
         following: dict[int, tuple[int, int, tuple[str, ...]]] = {}
         for done, (costly, slips, words) in states.items():
             if place - done < abs(surplus):
-                dear = costly + (not is_light(word))
-                if not dear or (surplus > 0 and dear == 1 and len(written) > MOST_LOST and not is_light(spoken[-1])):
+                dear = costly + (not _is_light(word))
+                if not dear or (surplus > 0 and dear == 1 and len(written) > _MOST_LOST and not _is_light(spoken[-1])):
                     keep(following, done, (dear, slips, words))
             if done < len(short):
-                alike = slips_between(short[done], word)
+                alike = _slips_between(short[done], word)
                 if alike is not None:
                     own = word if surplus >= 0 else short[done]
                     keep(following, done + 1, (costly, slips + alike, (*words, own)))
@@ -196,12 +196,12 @@ def keep(states: dict[int, tuple[int, int, tuple[str, ...]]], at: int, state: tu
         states[at] = state
 
 
-def is_light(word: str) -> bool:
+def _is_light(word: str) -> bool:
     """Return whether a word is often left out: an initial or a function word."""
     return len(word) == 1 or word in FUNCTION_WORDS
 
 
-def slips_between(one: str, other: str) -> int | None:
+def _slips_between(one: str, other: str) -> int | None:
     """Count the slips between two words, 0 to 2; None if they are different words."""
     if one == other:
         return 0
@@ -212,7 +212,7 @@ def slips_between(one: str, other: str) -> int | None:
         return None
     if singular(one) == singular(other):
         return 1
-    most = 1 if len(long) < LONG else 2
+    most = 1 if len(long) < _LONG else 2
     slips = OSA.distance(one, other, score_cutoff=most)
     return slips if slips <= most else None
 

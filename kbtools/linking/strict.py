@@ -16,17 +16,17 @@ from kbtools.text.question import Question
 from kbtools.text.readings import every_ngram
 from kbtools.text.rungs import Form, Rung, compare
 
-SYMBOLS = "+#*$%@^="
+_SYMBOLS = "+#*$%@^="
 ALIAS_WEIGHT = -0.1
 """Log-probability of an alias where another entity has it as its name: more than popularity may gain."""
 
-FORMS_REMEMBERED = 10_000
+_FORMS_REMEMBERED = 10_000
 """Forms whose names are kept in memory, as many as an embedded knowledge base keeps."""
 
-LONGEST_INVERTED = 4
+_LONGEST_INVERTED = 4
 """Words of an inverted name: first, middle and last names."""
 
-PUNCTUATION = string.punctuation + "“”‘’«»…–—¿¡"
+_PUNCTUATION = string.punctuation + "“”‘’«»…–—¿¡"
 
 
 Weighed = tuple[NameMatch, float]
@@ -48,17 +48,17 @@ class StrictMatch(NamedTuple):
         return [name.entities for name, _ in self.names]
 
 
-NEW, NEW_LINK = partial(tuple.__new__, StrictMatch), partial(tuple.__new__, Link)
+_NEW, _NEW_LINK = partial(tuple.__new__, StrictMatch), partial(tuple.__new__, Link)
 
 
-class Linked(Protocol):
+class _Linked(Protocol):
     """A link, or a name that may become one, by the entities that it leads to."""
 
     @property
     def entities(self) -> EntityRows: ...
 
 
-L = TypeVar("L", bound=Linked)
+_L = TypeVar("_L", bound=_Linked)
 
 
 def link_strictly(kb: KnowledgeBase, question: Question, among: Iterable[Ngram] | None = None) -> list[Link]:
@@ -80,13 +80,13 @@ def link_all_strictly(
 
 def find_names(kb: KnowledgeBase, ngrams: Iterable[Ngram]) -> dict[str, list[Weighed]]:
     """Look up and weigh the names stored under the forms of n-grams."""
-    return {form: weigh_names(own) for form, own in kb.lookup([ngram.form for ngram in ngrams]).items()}
+    return {form: _weigh_names(own) for form, own in kb.lookup([ngram.form for ngram in ngrams]).items()}
 
 
 def link_matches(kb: KnowledgeBase, question: Question, matches: Iterable[StrictMatch]) -> list[Link]:
     """Make links of the matches that are kept."""
     links = [
-        strict_link(question, match.ngram, name, weight=weight) for match in matches for name, weight in match.names
+        _strict_link(question, match.ngram, name, weight=weight) for match in matches for name, weight in match.names
     ]
     return limit_entities(kb, links)
 
@@ -108,10 +108,12 @@ def link_inverted(kb: KnowledgeBase, ngrams: Sequence[Iterable[Ngram]]) -> list[
     ]
     forms = [ngram.form for own in inverted for ngram in own]
     matches = kb.lookup(forms) if forms else {}
-    return [longest_links(kb, own, matches) for own in inverted]
+    return [_longest_links(kb, own, matches) for own in inverted]
 
 
-def longest_links(kb: KnowledgeBase, ngrams: Sequence[Ngram], matches: Mapping[str, Sequence[NameMatch]]) -> list[Link]:
+def _longest_links(
+    kb: KnowledgeBase, ngrams: Sequence[Ngram], matches: Mapping[str, Sequence[NameMatch]]
+) -> list[Link]:
     """Link the longest of the n-grams that are stored as names or written otherwise."""
     links = [
         Link(ngram, ngram.start, ngram.end, match.name, Rung.VARIANT, match.entities)
@@ -126,7 +128,7 @@ def longest_links(kb: KnowledgeBase, ngrams: Sequence[Ngram], matches: Mapping[s
 def invert(form: str) -> Iterator[str]:
     """Yield a form with its first word at the end, then with its last word in front."""
     words = form.split(" ")
-    if 1 < len(words) <= LONGEST_INVERTED:
+    if 1 < len(words) <= _LONGEST_INVERTED:
         yield " ".join([*words[1:], words[0]])
         if len(words) > 2:
             yield " ".join([words[-1], *words[:-1]])
@@ -135,11 +137,11 @@ def invert(form: str) -> Iterator[str]:
 def match_names(ngrams: Iterable[Ngram], names: Mapping[str, Sequence[Weighed]]) -> list[StrictMatch]:
     """Match n-grams with the names under their form."""
     # Made of tuples as they are: calling the class takes three times as long.
-    matches = [NEW((ngram, own)) for ngram in ngrams if (own := names.get(ngram.form))]
-    return [match if match.ngram.reading is not Form.SHORTENED else unshortened(match) for match in matches]
+    matches = [_NEW((ngram, own)) for ngram in ngrams if (own := names.get(ngram.form))]
+    return [match if match.ngram.reading is not Form.SHORTENED else _unshortened(match) for match in matches]
 
 
-def unshortened(match: StrictMatch) -> StrictMatch:
+def _unshortened(match: StrictMatch) -> StrictMatch:
     """Leave out shortened names of a shortened n-gram: each may lack an initial of its own."""
     return match._replace(names=[own for own in match.names if own[0].form is not Form.SHORTENED])
 
@@ -171,20 +173,20 @@ class StrictNames:
         """Weigh the names under forms, and keep of all of them those that lead to facts, in one look-up."""
         kept = {id(name) for name in with_facts(self.kb, [name for own in stored.values() for name in own])}
         return {
-            form: [(name, weight) for name, weight in weigh_names(own) if id(name) in kept]
+            form: [(name, weight) for name, weight in _weigh_names(own) if id(name) in kept]
             for form, own in stored.items()
         }
 
     def remember(self, names: Mapping[str, list[Weighed]], stored: Mapping[str, Sequence[NameMatch]]) -> None:
         """Keep names in memory, except those of very many entities."""
-        if len(self.remembered) + len(names) > FORMS_REMEMBERED:
+        if len(self.remembered) + len(names) > _FORMS_REMEMBERED:
             self.remembered = {}
         for form, own in names.items():
             if sum([len(name.entities) for name in stored[form]]) <= MOST_LINKED:
                 self.remembered[form] = stored[form], own
 
 
-def weigh_names(names: Sequence[NameMatch]) -> list[Weighed]:
+def _weigh_names(names: Sequence[NameMatch]) -> list[Weighed]:
     """Weigh links to the names under a form: ALIAS_WEIGHT for an alias that is the name of another entity, else 0."""
     # Names in their normal form come first, those of entities before aliases.
     named = [name.entities for name in names if name.form is Form.NORMAL and not name.is_alias]
@@ -200,7 +202,7 @@ def weigh_names(names: Sequence[NameMatch]) -> list[Weighed]:
     return [(name, ALIAS_WEIGHT if name.is_alias and is_outranked(name) else 0.0) for name in names]
 
 
-def with_facts(kb: KnowledgeBase, links: Sequence[L]) -> list[L]:
+def with_facts(kb: KnowledgeBase, links: Sequence[_L]) -> list[_L]:
     """Return the links, or matches, that lead to the subject of some fact: the others have no candidates."""
     if not links:
         return []
@@ -217,25 +219,25 @@ def with_facts(kb: KnowledgeBase, links: Sequence[L]) -> list[L]:
     return list(compress(links, kept))
 
 
-def strict_link(question: Question, ngram: Ngram, match: NameMatch, *, weight: float) -> Link:
+def _strict_link(question: Question, ngram: Ngram, match: NameMatch, *, weight: float) -> Link:
     """Make the link of an n-gram to a name, with the rung and the question's characters that it covers."""
     start, end = ngram.start, ngram.end
     name = match.name
     if match.form is Form.NORMAL:
-        if not (name[0].isalnum() and name[-1].isalnum()) and ngram.form[0] not in PUNCTUATION:
-            start, end = cover(question.text, start, end, name)
-        rung = compare(question.text[start : end_of_symbols(question.text, end)], name)
+        if not (name[0].isalnum() and name[-1].isalnum()) and ngram.form[0] not in _PUNCTUATION:
+            start, end = _cover(question.text, start, end, name)
+        rung = compare(question.text[start : _end_of_symbols(question.text, end)], name)
     else:
         rung = match.form.rung
     if ngram.reading is not Form.NORMAL:
         rung = max(rung, ngram.reading.rung)
-    return NEW_LINK((ngram, start, end, name, rung, match.entities, weight, 100.0, 0))
+    return _NEW_LINK((ngram, start, end, name, rung, match.entities, weight, 100.0, 0))
 
 
-def cover(text: str, start: int, end: int, name: str) -> tuple[int, int]:
+def _cover(text: str, start: int, end: int, name: str) -> tuple[int, int]:
     """Widen a span over the punctuation around it that the name has too: `c` becomes `c++` for the name `C++`."""
-    tail = name[len(name.rstrip(PUNCTUATION)) :] if not name[-1].isalnum() else ""
-    head = name[: len(name) - len(name.lstrip(PUNCTUATION))] if not name[0].isalnum() else ""
+    tail = name[len(name.rstrip(_PUNCTUATION)) :] if not name[-1].isalnum() else ""
+    head = name[: len(name) - len(name.lstrip(_PUNCTUATION))] if not name[0].isalnum() else ""
     if tail and text.startswith(tail, end):
         end += len(tail)
     if head and text.endswith(head, 0, start):
@@ -243,8 +245,8 @@ def cover(text: str, start: int, end: int, name: str) -> tuple[int, int]:
     return start, end
 
 
-def end_of_symbols(text: str, end: int) -> int:
+def _end_of_symbols(text: str, end: int) -> int:
     """Find where the signs end that hang on a word: a `C` before `++` is not the name `C` as it is spelt."""
-    while end < len(text) and text[end] in SYMBOLS:
+    while end < len(text) and text[end] in _SYMBOLS:
         end += 1
     return end

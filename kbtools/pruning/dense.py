@@ -14,7 +14,7 @@ from kbtools.text.rungs import Rung
 NEAREST = 20
 """Entities that are kept: as many as a mention is linked to fuzzily at most (paper, Focused Pruning)."""
 
-LEAST_SIMILARITY = 0.01
+_LEAST_SIMILARITY = 0.01
 """The similarity, of 100, of an entity at a right angle or beyond: the joint score takes its logarithm."""
 
 
@@ -46,7 +46,7 @@ class Dense:
         return [
             Link(
                 whole, whole.start, whole.end, title, Rung.NEAR, rows[place : place + 1],
-                similarity=max(100 * float(cosine), LEAST_SIMILARITY),
+                similarity=max(100 * float(cosine), _LEAST_SIMILARITY),
             )
             for place, (title, cosine) in enumerate(zip(titles, neighbours.cosines[0], strict=True))
         ]  # fmt: skip

@@ -26,25 +26,25 @@ from kbtools.text.question import Question
 from kbtools.text.readings import every_ngram
 from kbtools.text.rungs import Rung
 
-MENTIONS_KEPT, MARGIN = 3, 8.0
+_MENTIONS_KEPT, MARGIN = 3, 8.0
 """Mentions that `focused-k` keeps, and how far below the best their log-probability may be.
 
 As many mentions as `n-gram-idf` keeps; e^-8 is one in 3,000, where the tagger marks 5 in 100 questions of FBSQ wrongly.
 """
 
-NAMES_KEPT = 5
+_NAMES_KEPT = 5
 """Names that `focused-k` keeps of those that a misspelt mention may mean: by judgement, not measured."""
 
 ENTITIES_KEPT = 20
 """Entities that `focused` keeps of those whose names are like its mention (paper, section Focused Pruning)."""
 
-MENTIONS_TRIED = 4
+_MENTIONS_TRIED = 4
 """Mentions that are looked up fuzzily where none links strictly, each at the price of a fuzzy look-up (6 ms)."""
 
-NOBODY = np.empty(0, dtype=np.uint32)
+_NOBODY = np.empty(0, dtype=np.uint32)
 
 
-Mention = tuple[list[Ngram], float]
+_Mention = tuple[list[Ngram], float]
 """The n-grams of some words, one for each form that they have, and log p(w|q)."""
 
 RARITY = 0.5
@@ -74,12 +74,14 @@ class Focused:
         missed = [at for at, own in enumerate(strict) if best[at] and not own]
         fuzzy = self.fuzzily([mention for at in missed if (mention := best[at])])
         nearest = dict(zip(missed, map(self.nearest, fuzzy), strict=True))
-        return [weigh(own or nearest[at], mention[1]) if (mention := best[at]) else [] for at, own in enumerate(strict)]
+        return [
+            _weigh(own or nearest[at], mention[1]) if (mention := best[at]) else [] for at, own in enumerate(strict)
+        ]
 
     def nearest(self, links: list[Link]) -> list[Link]:
         """Cut links, the most similar first, to the first ENTITIES_KEPT entities."""
         kept: list[Link] = []
-        seen = NOBODY
+        seen = _NOBODY
         for link in links:
             entities = np.setdiff1d(link.entities, seen)
             room = ENTITIES_KEPT - len(seen)
@@ -91,16 +93,16 @@ class Focused:
                 seen = np.concatenate([seen, entities])
         return kept
 
-    def mentions(self, questions: Sequence[Question]) -> list[Iterator[Mention]]:
+    def mentions(self, questions: Sequence[Question]) -> list[Iterator[_Mention]]:
         """Return the mentions of each question, the most probable first."""
-        return [ranked_mentions(*own) for own in zip(questions, tag(self.tagger, questions), strict=True)]
+        return [_ranked_mentions(*own) for own in zip(questions, tag(self.tagger, questions), strict=True)]
 
-    def fuzzily(self, mentions: Sequence[Mention]) -> list[list[Link]]:
+    def fuzzily(self, mentions: Sequence[_Mention]) -> list[list[Link]]:
         """Link mentions to the names that are similar to their words as they stand."""
         return link_fuzzily(self.kb, [ngrams[0] for ngrams, _ in mentions], cutoff=SLIPS_CUTOFF)
 
 
-def ranked_mentions(question: Question, spans: NDArray[np.float64]) -> Iterator[Mention]:
+def _ranked_mentions(question: Question, spans: NDArray[np.float64]) -> Iterator[_Mention]:
     """Yield the n-grams of words, the most probable first."""
     places = word_places(question)
     forms: dict[tuple[int, int], list[Ngram]] = {}
@@ -121,20 +123,20 @@ class FocusedKB(Focused):
         ranked = [list(own) for own in self.mentions(questions)]
         names = find_names(self.kb, [ngram for own in ranked for ngrams, _ in own for ngram in ngrams])
         links = [self.first(*own, names) for own in zip(questions, ranked, strict=True)]
-        for place in range(MENTIONS_TRIED):
+        for place in range(_MENTIONS_TRIED):
             left = [at for at, own in enumerate(links) if not own and place < len(ranked[at])]
             tried = [ranked[at][place] for at in left]
             for at, own, (_, weight) in zip(left, self.fuzzily(tried), tried, strict=True):
-                links[at] = weigh(own, weight)
+                links[at] = _weigh(own, weight)
         return links
 
     def first(
-        self, question: Question, mentions: Sequence[Mention], names: Mapping[str, Sequence[Weighed]]
+        self, question: Question, mentions: Sequence[_Mention], names: Mapping[str, Sequence[Weighed]]
     ) -> list[Link]:
         """Link the first mention that has a name."""
         for ngrams, weight in mentions:
             if links := link_matches(self.kb, question, match_names(ngrams, names)):
-                return weigh(links, weight)
+                return _weigh(links, weight)
         return []
 
 
@@ -154,7 +156,7 @@ class FocusedK(Focused):
         every = [ngrams_of(self.kb, question) for question in questions]
         probable = [ngram for own in ranked for ngrams, _ in own for ngram in ngrams]
         names = find_names(self.kb, [*probable, *(ngram for own in every for ngram in own)])
-        missed = [at for at, own in enumerate(ranked) if own and not has_names(own[0], names)]
+        missed = [at for at, own in enumerate(ranked) if own and not _has_names(own[0], names)]
         fuzzy = dict(zip(missed, self.fuzzily([ranked[at][0] for at in missed]), strict=True))
         strict = [
             with_facts(self.kb, link_matches(self.kb, question, match_names(own, names)))
@@ -162,14 +164,14 @@ class FocusedK(Focused):
         ]
         misspelt = self.misspelling.links(questions, strict=strict)
         return [
-            self.keep(question, mentions, names, fuzzy.get(at, [])[:NAMES_KEPT], own[:NAMES_KEPT])
+            self.keep(question, mentions, names, fuzzy.get(at, [])[:_NAMES_KEPT], own[:_NAMES_KEPT])
             for at, (question, mentions, own) in enumerate(zip(questions, ranked, misspelt, strict=True))
         ]
 
     def keep(
         self,
         question: Question,
-        ranked: Sequence[Mention],
+        ranked: Sequence[_Mention],
         names: Mapping[str, Sequence[Weighed]],
         fuzzy: list[Link],
         misspelt: list[Link],
@@ -178,12 +180,12 @@ class FocusedK(Focused):
         links: list[Link] = []
         mentions, best = 0, -np.inf
         for place, (ngrams, weight) in enumerate(ranked):
-            if mentions == MENTIONS_KEPT or (mentions and weight < best - MARGIN):
+            if mentions == _MENTIONS_KEPT or (mentions and weight < best - MARGIN):
                 break
             own = link_matches(self.kb, question, match_names(ngrams, names)) or (fuzzy if place == 0 else [])
             if own:
                 mentions, best = mentions + 1, max(best, weight)
-                links += weigh(own, weight)
+                links += _weigh(own, weight)
         weights = {(ngrams[0].first, ngrams[0].last): weight for ngrams, weight in ranked}
         for link in misspelt:
             probable = weights.get((link.ngram.first, link.ngram.last), -np.inf)
@@ -191,12 +193,12 @@ class FocusedK(Focused):
         return links
 
 
-def has_names(mention: Mention, names: Mapping[str, Sequence[Weighed]]) -> bool:
+def _has_names(mention: _Mention, names: Mapping[str, Sequence[Weighed]]) -> bool:
     """Return whether a mention links to some name."""
     return any(match.names for match in match_names(mention[0], names))
 
 
-def weigh(links: list[Link], weight: float) -> list[Link]:
+def _weigh(links: list[Link], weight: float) -> list[Link]:
     """Set the weight of links to the log-probability of their mention."""
     return [link._replace(weight=weight) for link in links]
 
@@ -220,12 +222,12 @@ class FocusedIdf:
         linked = [question for question, own in zip(questions, links, strict=True) if own]
         spans = iter(tag(self.tagger, linked) if linked else ())
         return [
-            weigh_links(question, own, next(spans)) if own else []
+            _weigh_links(question, own, next(spans)) if own else []
             for question, own in zip(questions, links, strict=True)
         ]
 
 
-def weigh_links(question: Question, links: Sequence[Link], spans: NDArray[np.float64]) -> list[Link]:
+def _weigh_links(question: Question, links: Sequence[Link], spans: NDArray[np.float64]) -> list[Link]:
     """Weigh links by their rarity and by the log-probability of their mention."""
     words = [word_span(question, link.ngram) for link in links]
     probable = [IMPROBABLE if span is None else max(float(spans[span]), IMPROBABLE) for span in words]

@@ -29,7 +29,7 @@ PART_WEIGHT = -2.0
 """
 
 # The next four: 2,000 validation questions of FBSQ, whose gold pair is kept for 97.6 % of those with a named subject.
-MENTIONS_KEPT = 3
+_MENTIONS_KEPT = 3
 """Mentions kept, the weightiest first: two keep 0.6 points fewer pairs, four 0.2 more in a pool a quarter larger."""
 
 RELATION_WORD, STOP_WORD = 0.5, 0.1
@@ -60,16 +60,16 @@ class NGram:
     def links(self, questions: Sequence[Question]) -> list[list[Link]]:
         strict = link_all_strictly(self.kb, questions)
         fuzzy = self.misspelling.links(questions, strict=[with_facts(self.kb, own) for own in strict])
-        return [weigh_parts(own + misspelt) for own, misspelt in zip(strict, fuzzy, strict=True)]
+        return [_weigh_parts(own + misspelt) for own, misspelt in zip(strict, fuzzy, strict=True)]
 
 
-def weigh_parts(links: list[Link]) -> list[Link]:
+def _weigh_parts(links: list[Link]) -> list[Link]:
     """Weigh the mentions that are part of a longer one less."""
     whole = {(link.start, link.end) for link in links if link.rung in (Rung.VARIANT, Rung.FUZZY)}
-    return [link._replace(weight=link.weight + PART_WEIGHT) if is_part(link, whole) else link for link in links]
+    return [link._replace(weight=link.weight + PART_WEIGHT) if _is_part(link, whole) else link for link in links]
 
 
-def is_part(link: Link, spans: set[tuple[int, int]]) -> bool:
+def _is_part(link: Link, spans: set[tuple[int, int]]) -> bool:
     """Return whether a mention is part of a longer one."""
     return any(
         start <= link.start and link.end <= end and (start, end) != (link.start, link.end) for start, end in spans
@@ -99,24 +99,24 @@ class NGramPlus:
         content = [match for match in strict if has_content(match.ngram.form)]
         titles = [match for match in strict if " " in match.ngram.form and not has_content(match.ngram.form)]
         if content or misspelt or titles:
-            named: list[Mentioned] = [*content, *misspelt]
+            named: list[_Mentioned] = [*content, *misspelt]
             kept = longest(content, named) + longest(titles)
             return link_matches(self.kb, question, kept) + longest(misspelt, named)
         spoken = [match for match in strict if match.ngram.form not in QUESTION_WORDS and has_word(match.ngram.form)]
         return link_matches(self.kb, question, longest(spoken or strict))
 
 
-class Mentioned(Protocol):
+class _Mentioned(Protocol):
     """A link, or a match that may become one, by the words that it stands on."""
 
     @property
     def ngram(self) -> Ngram: ...
 
 
-M = TypeVar("M", bound=Mentioned)
+_M = TypeVar("_M", bound=_Mentioned)
 
 
-def longest(links: Sequence[M], among: Sequence[Mentioned] | None = None) -> list[M]:
+def longest(links: Sequence[_M], among: Sequence[_Mentioned] | None = None) -> list[_M]:
     """Drop the links inside a longer one among others, by default among themselves."""
     outermost: set[tuple[int, int]] = set()
     reached = -1
@@ -151,7 +151,7 @@ class NGramIdf:
         fuzzy = self.misspelling.links(questions, strict=strict)
         # Fuzzy links weigh as their mention does, spelt as in the nearest name; their own weights say how near each is.
         forms = [
-            [words_in(question, match.ngram) for match in own] + [spelt(misspelt[0]) for _ in misspelt]
+            [_words_in(question, match.ngram) for match in own] + [_spelt(misspelt[0]) for _ in misspelt]
             for question, own, misspelt in zip(questions, strict, fuzzy, strict=True)
         ]
         self.learn({word for own in forms for form in own for word in form.split(" ")})
@@ -163,7 +163,7 @@ class NGramIdf:
         """Keep the links of the weightiest mentions, whose words as names spell them are in `forms`."""
         weight_of = {form: self.weigh(form) for form in dict.fromkeys(forms)}
         weights = [weight_of[form] for form in forms]
-        best = sorted(set(weights), reverse=True)[:MENTIONS_KEPT]
+        best = sorted(set(weights), reverse=True)[:_MENTIONS_KEPT]
         kept = [(match, weight) for match, weight in zip(strict, weights, strict=False) if weight >= best[-1]]
         misspelt = [link for link in fuzzy if weights[-1] >= best[-1] or link.rung is Rung.FUZZY]
         links = link_matches(self.kb, question, [match for match, _ in kept]) + misspelt
@@ -191,14 +191,14 @@ class NGramIdf:
             self.rarities[word] = rarity * (RELATION_WORD if spoken_of else 1.0)
 
 
-def words_in(question: Question, ngram: Ngram) -> str:
+def _words_in(question: Question, ngram: Ngram) -> str:
     """Return the words of a mention as the question has them, even if its form is written otherwise."""
     if ngram.reading in (Form.OTHERWISE, Form.SHORTENED):
         return " ".join(token.text for token in question.tokens[ngram.first : ngram.last + 1] if token.is_word)
     return ngram.form
 
 
-def spelt(link: Link) -> str:
+def _spelt(link: Link) -> str:
     """Return the words of a mention as the name that it resembles spells them."""
     name = normal_form(link.name)
     alike = resemblance(link.ngram.form, name)

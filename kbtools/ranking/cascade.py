@@ -45,7 +45,7 @@ class CascadeScoring:
         stages = (*first.stages, *last.stages)
         if late.all():
             return replace(last, stages=stages, late=late)
-        scores, parts = join(first, last, late=late[evidence.pools.question_of_pair])
+        scores, parts = _join(first, last, late=late[evidence.pools.question_of_pair])
         return Rating(scores, parts, stages, late)
 
     def complete(self, evidence: Evidence, scores: NDArray[np.int64], late: NDArray[np.bool_]) -> Evidence:
@@ -109,7 +109,7 @@ def complete(
     return Evidence(evidence.pools, {name: v[name] for name in order}, evidence.u, beside)
 
 
-def join(
+def _join(
     first: Rating, last: Rating, *, late: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], Callable[[NDArray[np.int64]], dict[str, NDArray[np.float64]]]]:
     """Put the scores of the questions in doubt, whose candidates are marked, in place of those of the first ranker."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kbtools.ranking.pools import Pools
 from kbtools.ranking.score import MICRO
 
-LEFT_OUT = np.iinfo(np.int64).min // 2
+_LEFT_OUT = np.iinfo(np.int64).min // 2
 """A score below that of every candidate; half the least integer, so that subtracting from it does not overflow."""
 
 
@@ -31,11 +31,11 @@ def winner_confidence(
     confidence, filled = np.zeros(len(pools)), np.flatnonzero(pools.counts["pair"])
     if not len(filled):
         return confidence
-    scores = scores if among is None else np.where(among, scores, LEFT_OUT)
+    scores = scores if among is None else np.where(among, scores, _LEFT_OUT)
     ties = find_ties(scores, pools.first("pair")[filled])
     total = np.add.reduceat(np.exp((scores - ties.spread(ties.best)) / MICRO), ties.starts)
     in_links = ties.expected(pools.link_confidence[pools.link_of_pair]) if of_links else 1.0
-    confidence[filled] = np.where(ties.best == LEFT_OUT, 0.0, in_links / total)
+    confidence[filled] = np.where(ties.best == _LEFT_OUT, 0.0, in_links / total)
     return confidence
 
 

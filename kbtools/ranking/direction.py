@@ -49,10 +49,10 @@ PATIENT, VALUE = 3.0, 3.0
 """The mention is what something is done to by a relation's verb, or what the relation has as its value: too rare in
 FBSQ to measure, from the questions of tests/kbtools/ranking/test_direction.py."""
 
-BLOCKS, BLOCK = 64, 64
+_BLOCKS, _BLOCK = 64, 64
 """Blocks of entities, and entities in each: 35 ms on FBSQ, where they have facts of two thirds of the relations."""
 
-AGENTS = ("er", "ers", "or", "ors", "ist", "ists")
+_AGENTS = ("er", "ers", "or", "ors", "ist", "ists")
 """Endings of those who do something: under `author` and `director` the object is an agent, as under `directed_by`."""
 
 
@@ -73,7 +73,7 @@ class Directions:
         types = subject_types(kb)
         for row, text in enumerate(texts):
             *kinds, label = relation_parts(text) or [[]]
-            self.agentive[row] = label[-1:] == ["by"] or any(word.endswith(AGENTS) for word in label)
+            self.agentive[row] = label[-1:] == ["by"] or any(word.endswith(_AGENTS) for word in label)
             own = stems(word for word in label if word not in FUNCTION_WORDS)
             of_subjects = stems(word for part in kinds for word in part) | types.get(row, set())
             for table, words in (
@@ -145,7 +145,7 @@ def subject_types(kb: BothWays) -> dict[int, set[str]]:
 
     The subjects of an inverse relation are the objects of the one that it inverts.
     """
-    entities = sample_entities(kb)
+    entities = _sample_entities(kb)
     relations, types = kb.relations_of(entities), kb.types_of(entities)
     subjects = np.bincount(relations.values, minlength=len(kb.relations))
     # For every entity, for every relation it has, for every type it has: one number that says relation and type.
@@ -158,23 +158,23 @@ def subject_types(kb: BothWays) -> dict[int, set[str]]:
     ]
     pairs, counts = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *typed]), return_counts=True)
     usual = [divmod(pair, len(kb.types)) for pair in pairs[2 * counts >= subjects[pairs // len(kb.types)]].tolist()]
-    words = type_words(kb, sorted({kind for _, kind in usual}))
+    words = _type_words(kb, sorted({kind for _, kind in usual}))
     stems_of: dict[int, set[str]] = {}
     for relation, kind in usual:
         stems_of.setdefault(relation, set()).update(words[kind])
     return stems_of
 
 
-def sample_entities(kb: KnowledgeBase) -> EntityRows:
+def _sample_entities(kb: KnowledgeBase) -> EntityRows:
     """Return the rows of some entities in blocks, which lie together on a disk, all of a small knowledge base."""
     entities = kb.entity_rows()
-    starts = np.linspace(0, max(len(entities) - BLOCK, 0), BLOCKS).astype(np.int64)
-    places = np.unique(np.add.outer(starts, np.arange(BLOCK)))
+    starts = np.linspace(0, max(len(entities) - _BLOCK, 0), _BLOCKS).astype(np.int64)
+    places = np.unique(np.add.outer(starts, np.arange(_BLOCK)))
     rows: EntityRows = entities[places[places < len(entities)]]
     return rows
 
 
-def type_words(kb: KnowledgeBase, types: Sequence[int]) -> dict[int, set[str]]:
+def _type_words(kb: KnowledgeBase, types: Sequence[int]) -> dict[int, set[str]]:
     """Return the stems of the words of types: of the name where a type is an entity as well, else of its id."""
     ids = [kb.types[kind] for kind in types]
     rows = kb.rows(ids)

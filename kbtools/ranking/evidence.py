@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kbtools.quick_records import computed_once
 from kbtools.ranking.pools import Pools, take_questions
 
-AskMentions = Callable[[NDArray[np.bool_]], NDArray[np.floating]]
+_AskMentions = Callable[[NDArray[np.bool_]], NDArray[np.floating]]
 """Returns v of the marked mentions of pools by a scorer that is asked only then."""
 
 
@@ -27,7 +27,7 @@ class Evidence:
     v: Mapping[str, NDArray[np.floating]]
     u: NDArray[np.floating] | None = None
     beside: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
-    later: Mapping[str, AskMentions] = field(default_factory=dict)
+    later: Mapping[str, _AskMentions] = field(default_factory=dict)
 
     @computed_once
     def mean(self) -> NDArray[np.floating]:
@@ -41,7 +41,7 @@ class Evidence:
         known = {name: self.v[name] for name in names if name in self.v}
         if not known:
             return self
-        later = {name: partial(choose_v, v, sizes) for name, v in known.items()}
+        later = {name: partial(_choose_v, v, sizes) for name, v in known.items()}
         rest = {name: v for name, v in self.v.items() if name not in known}
         return replace(self, v=rest, later={**self.later, **later})
 
@@ -56,6 +56,6 @@ class Evidence:
         return Evidence(take_questions(self.pools, questions), v, u, beside)
 
 
-def choose_v(v: NDArray[np.floating], sizes: NDArray[np.int64], mentions: NDArray[np.bool_]) -> NDArray[np.floating]:
+def _choose_v(v: NDArray[np.floating], sizes: NDArray[np.int64], mentions: NDArray[np.bool_]) -> NDArray[np.floating]:
     """Return v of the marked mentions, of which each has so many."""
     return v[mentions.repeat(sizes)]

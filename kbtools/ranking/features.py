@@ -19,10 +19,10 @@ from kbtools.ranking.weights import Weights
 VERSION = 1
 """Rises when a feature comes, goes or is computed otherwise: rankers that learned from others are refused."""
 
-LEAST_CONFIDENCE = 1e-6
+_LEAST_CONFIDENCE = 1e-6
 """Trust in a link below which nothing is learned: seventeen words beside a mention."""
 
-Column = tuple[str, NDArray[Any]]
+_Column = tuple[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,22 +44,22 @@ class Features:
 def find_features(evidence: Evidence, weights: Weights) -> Features:
     """Compute the features of every candidate; the weighted sum with these weights is one of them."""
     columns = dict(
-        [*weighted_columns(evidence, weights), *relation_columns(evidence), *subject_columns(evidence)]
-    ) | dict(link_columns(evidence.pools))
+        [*_weighted_columns(evidence, weights), *_relation_columns(evidence), *_subject_columns(evidence)]
+    ) | dict(_link_columns(evidence.pools))
     counts = evidence.pools.counts["pair"]
     values = np.stack([np.asarray(column, dtype=np.float64) for column in columns.values()], axis=1)
     return Features(tuple(columns), values, counts)
 
 
-def weighted_columns(evidence: Evidence, weights: Weights) -> Iterator[Column]:
+def _weighted_columns(evidence: Evidence, weights: Weights) -> Iterator[_Column]:
     """Yield the weighted sum of the parts, and how far it is behind the best of the pool."""
     parts = score_parts(evidence.pools, weights, v=evidence.mean, u=evidence.u)
     total = np.sum(list(parts.values()), axis=0)
     yield "sum", total
-    yield "sum.margin", total - best_of(total, evidence.pools.question_of_pair)
+    yield "sum.margin", total - _best_of(total, evidence.pools.question_of_pair)
 
 
-def relation_columns(evidence: Evidence) -> Iterator[Column]:
+def _relation_columns(evidence: Evidence) -> Iterator[_Column]:
     """Yield of each relation scorer, and of their mean: log p(r|q) over all relations, those of the pool, and those of
     the subject, and the margin to the best of the pool."""
     pools = evidence.pools
@@ -68,43 +68,43 @@ def relation_columns(evidence: Evidence) -> Iterator[Column]:
         values = np.asarray(v, dtype=np.float64)[places_of_v(pools)]
         yield f"relation.{name}", values
         yield f"relation.{name}.pool", relation_part(pools, v, Weights())
-        yield f"relation.{name}.margin", values - best_of(values, pools.question_of_pair)
-        yield f"relation.{name}.subject", values - total_of(values, pools.pair_subject)
+        yield f"relation.{name}.margin", values - _best_of(values, pools.question_of_pair)
+        yield f"relation.{name}.subject", values - _total_of(values, pools.pair_subject)
 
 
-def subject_columns(evidence: Evidence) -> Iterator[Column]:
+def _subject_columns(evidence: Evidence) -> Iterator[_Column]:
     """Yield u, log p(s|q, r), and the margins to the best namesake, and to the best that has the relation too."""
     pools, link = evidence.pools, evidence.pools.link_of_pair
     if evidence.u is not None:
         u = np.asarray(evidence.u, dtype=np.float64)[pools.pair_subject]
         yield "subject", u
         yield "subject.pool", subject_part(pools, evidence.u, Weights())
-        yield "subject.namesakes", u - best_of(u, link)
-        yield "subject.rivals", u - best_of(u, alike(pools))
+        yield "subject.namesakes", u - _best_of(u, link)
+        yield "subject.rivals", u - _best_of(u, _alike(pools))
 
 
-def link_columns(pools: Pools) -> Iterator[Column]:
+def _link_columns(pools: Pools) -> Iterator[_Column]:
     """Yield what the link says: weight, rung, similarity, the words left unexplained, namesakes, and sizes."""
     link = pools.link_of_pair
     bearers = np.bincount(pools.subject_link, minlength=len(pools.link_start))
     yield "mention", pools.link_weight[link]
     yield "rung", pools.link_rung[link]
     yield "similarity", pools.link_similarity[link]
-    yield "unexplained", np.log(np.maximum(pools.link_confidence, LEAST_CONFIDENCE))[link]
+    yield "unexplained", np.log(np.maximum(pools.link_confidence, _LEAST_CONFIDENCE))[link]
     yield "namesakes", np.log(bearers[link])
-    rivals = alike(pools)
+    rivals = _alike(pools)
     yield "namesakes.rivals", np.log(np.bincount(rivals))[rivals]
     yield "pool", np.log(pools.counts["pair"][pools.question_of_pair])
 
 
-def alike(pools: Pools) -> NDArray[np.int64]:
+def _alike(pools: Pools) -> NDArray[np.int64]:
     """Number the candidates that share a link and a relation alike: (pairs,)."""
     both = pools.link_of_pair.astype(np.int64) * len(pools.relation) + pools.pair_relation
     numbers: NDArray[np.int64] = np.unique(both, return_inverse=True)[1].reshape(-1)
     return numbers
 
 
-def best_of(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[np.float64]:
+def _best_of(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[np.float64]:
     """Return for each value the greatest of its group."""
     best = np.full(int(group.max(initial=-1)) + 1, -np.inf)
     np.maximum.at(best, group, values)
@@ -112,8 +112,8 @@ def best_of(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[
     return own
 
 
-def total_of(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[np.float64]:
+def _total_of(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[np.float64]:
     """Return for each logarithm that of the sum over its group."""
-    best = best_of(values, group)
+    best = _best_of(values, group)
     total: NDArray[np.float64] = best + np.log(np.bincount(group, weights=np.exp(values - best))[group])
     return total

@@ -18,7 +18,7 @@ SHARPNESS = 15.0
 VECTOR_PENALTY, BIAS_PENALTY = 2.25, 1.0
 """Cost of the squares of what is learned. A fifth of the first and four times of it differ by 1 point at most."""
 
-DOUBTED = 2
+_DOUBTED = 2
 """Questions at the origin that the mean is taken with, so that a single question differs from its mean."""
 
 UNTAUGHT = 0.5
@@ -30,10 +30,10 @@ At 1 they lose 1.4, and of the elements' questions 1 point is lost with 10 taugh
 BLOCK = 1024
 """Questions that are scored at once."""
 
-LEAST, TURNS, REMEMBERED = 1e-5, 100, 10
+_LEAST, _TURNS, _REMEMBERED = 1e-5, 100, 10
 """Share of the loss by which a step must lower it, the most steps, and how many of them estimate the curvature."""
 
-Floats = NDArray[np.float64]
+_Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,9 +49,9 @@ class Head:
     vectors: NDArray[np.float32]
     biases: NDArray[np.float32]
 
-    def add(self, scores: Floats, vectors: NDArray[np.float32]) -> Floats:
+    def add(self, scores: _Floats, vectors: NDArray[np.float32]) -> _Floats:
         """Add to scores (questions, relations) of questions with these vectors (questions, dim)."""
-        scores[:, self.relations] += directions(vectors, self.mean) @ self.vectors.T + self.biases
+        scores[:, self.relations] += _directions(vectors, self.mean) @ self.vectors.T + self.biases
         return scores
 
     def to_bytes(self) -> bytes:
@@ -67,7 +67,7 @@ class Head:
             return cls(**arrays)
 
 
-def directions(vectors: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArray[np.float32]:
+def _directions(vectors: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the differences of vectors from a mean, scaled to length 1.
 
     All questions have much in common. As plain vectors, those taught raise their relations in every other question, at
@@ -79,15 +79,15 @@ def directions(vectors: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArr
     return scaled
 
 
-def fit_head(vectors: NDArray[np.float32], relations: NDArray[np.int64], score: Callable[[slice], Floats]) -> Head:
+def fit_head(vectors: NDArray[np.float32], relations: NDArray[np.int64], score: Callable[[slice], _Floats]) -> Head:
     """Learn from questions with vectors (questions, dim) and the rows of their relations (questions,).
 
     `score` returns the scores before teaching of a slice of them: (questions, all relations). The cross entropy over
     all relations is minimised; those that are not taught keep their scores.
     """
     taught, place = np.unique(relations, return_inverse=True)
-    mean = (vectors.sum(axis=0) / (len(vectors) + DOUBTED)).astype(np.float32)
-    phi = directions(vectors, mean).astype(np.float64)
+    mean = (vectors.sum(axis=0) / (len(vectors) + _DOUBTED)).astype(np.float32)
+    phi = _directions(vectors, mean).astype(np.float64)
     own, rest = np.empty((len(vectors), len(taught))), np.empty(len(vectors))
     for start in range(0, len(vectors), BLOCK):
         at = slice(start, start + BLOCK)
@@ -98,7 +98,7 @@ def fit_head(vectors: NDArray[np.float32], relations: NDArray[np.int64], score: 
         rest[at] = peak + np.log(np.maximum(np.exp(scores - peak[:, None]).sum(axis=1), 1e-300))
     size, rows = (len(taught), phi.shape[1]), np.arange(len(phi))
 
-    def loss(weights: Floats) -> tuple[float, Floats]:
+    def loss(weights: _Floats) -> tuple[float, _Floats]:
         table, biases = weights[: -len(taught)].reshape(size), weights[-len(taught) :]
         scores = own + STRENGTH * (SHARPNESS * (phi @ table.T) + biases)
         peak = np.maximum(scores.max(axis=1), rest)
@@ -118,14 +118,14 @@ def fit_head(vectors: NDArray[np.float32], relations: NDArray[np.int64], score: 
     return Head(mean, taught, table.astype(np.float32), biases.astype(np.float32))
 
 
-def minimise(function: Callable[[Floats], tuple[float, Floats]], start: Floats) -> Floats:
+def minimise(function: Callable[[_Floats], tuple[float, _Floats]], start: _Floats) -> _Floats:
     """Return where a convex function, which gives its value and its slopes, is least: L-BFGS (Nocedal 1980).
 
     It stands for scipy.optimize, which a plain installation lacks.
     """
     at, (value, slopes) = start, function(start)
-    steps: list[tuple[Floats, Floats, float]] = []
-    for _ in range(TURNS):
+    steps: list[tuple[_Floats, _Floats, float]] = []
+    for _ in range(_TURNS):
         way, shares = slopes.copy(), []
         for step, change, product in reversed(steps):
             shares.append(step @ way / product)
@@ -144,8 +144,8 @@ def minimise(function: Callable[[Floats], tuple[float, Floats]], start: Floats) 
             length /= 2
         step, change = -length * way, new_slopes - slopes
         if step @ change > 1e-10:
-            steps = [*steps[1 - REMEMBERED :], (step, change, float(step @ change))]
-        finished = value - new_value < LEAST * max(1.0, abs(value))
+            steps = [*steps[1 - _REMEMBERED :], (step, change, float(step @ change))]
+        finished = value - new_value < _LEAST * max(1.0, abs(value))
         at, value, slopes = at + step, new_value, new_slopes
         if finished:
             break

@@ -10,7 +10,7 @@ from kbtools.ranking.contracts import RelationScorer, Teachable, as_scores
 from kbtools.text.question import MarkedQuestion
 
 
-class LabelScorer:
+class _LabelScorer:
     """A scorer of labels as one of relations, each of which has so many labels, end to end."""
 
     def __init__(self, scorer: RelationScorer, counts: Sequence[int]) -> None:
@@ -29,7 +29,7 @@ class LabelScorer:
         return best
 
 
-class TeachableLabelScorer(LabelScorer):
+class _TeachableLabelScorer(_LabelScorer):
     """A scorer of labels that compares vectors, so that a head can be taught."""
 
     scorer: Teachable
@@ -45,4 +45,4 @@ def best_of_labels(scorer: RelationScorer, counts: Sequence[int]) -> RelationSco
     """Return a scorer of labels as one of relations."""
     if all(count == 1 for count in counts):
         return scorer
-    return (TeachableLabelScorer if isinstance(scorer, Teachable) else LabelScorer)(scorer, counts)
+    return (_TeachableLabelScorer if isinstance(scorer, Teachable) else _LabelScorer)(scorer, counts)

@@ -15,45 +15,45 @@ from kbtools.user_cache import identity, matches_digest
 RECORD = "model.msgpack"
 """The file of a model that says what it is."""
 
-FORMAT_NAME, FORMAT_VERSION = "kbtools-model", 1
-CURE = "train the model again"
+_FORMAT_NAME, _FORMAT_VERSION = "kbtools-model", 1
+_CURE = "train the model again"
 
 FILES = ("weights.safetensors", "model.crfsuite")
 """The files in which networks and the CRF over features keep their weights."""
 
 
-CONTENTS, CONTENTS_FORMAT, CONTENTS_VERSION = "contents.msgpack", "kbtools-models", 1
+_CONTENTS, _CONTENTS_FORMAT, _CONTENTS_VERSION = "contents.msgpack", "kbtools-models", 1
 """The file of a folder of models that lists its records, so that one that is gone is noticed."""
 
 
 def write_listed(path: Path, record: dict[str, Any], *, name: str, version: int) -> None:
     """Write a record of a folder of models, and list it."""
     write_record(path, record, name=name, version=version)
-    listed = listed_records(path.parent)
+    listed = _listed_records(path.parent)
     if path.name not in listed:
         contents = {"records": [*listed, path.name]}
-        write_record(path.parent / CONTENTS, contents, name=CONTENTS_FORMAT, version=CONTENTS_VERSION)
+        write_record(path.parent / _CONTENTS, contents, name=_CONTENTS_FORMAT, version=_CONTENTS_VERSION)
 
 
-def listed_records(models: Path) -> list[str]:
+def _listed_records(models: Path) -> list[str]:
     """Return the names of the records that were written into a folder of models; raise ModelUnusable."""
-    if not (models / CONTENTS).is_file():
+    if not (models / _CONTENTS).is_file():
         return []
     try:
-        record = read_record(models / CONTENTS, name=CONTENTS_FORMAT, version=CONTENTS_VERSION, cure="train again")
+        record = read_record(models / _CONTENTS, name=_CONTENTS_FORMAT, version=_CONTENTS_VERSION, cure="train again")
         return [str(name) for name in record["records"]]
     except (KBUnusable, KeyError, TypeError) as error:
         raise ModelUnusable(
-            f"{models / CONTENTS}: damaged, or of another version; delete it, then train again", path=str(models)
+            f"{models / _CONTENTS}: damaged, or of another version; delete it, then train again", path=str(models)
         ) from error
 
 
 def require_records(models: Path, names: Sequence[str]) -> None:
     """Raise ModelUnusable where a record of a folder of models is gone: others would answer in its place."""
-    listed = listed_records(models)
+    listed = _listed_records(models)
     missing = [name for name in listed if not (models / name).is_file()]
     if not listed and any((models / name).is_file() for name in names):
-        missing = [CONTENTS]
+        missing = [_CONTENTS]
     if missing:
         raise ModelUnusable(
             f"{models / missing[0]}: missing, and kbtools train wrote it; put it back, or train again into another "
@@ -62,7 +62,7 @@ def require_records(models: Path, names: Sequence[str]) -> None:
         )
 
 
-class ModelRecord(TypedDict):
+class _ModelRecord(TypedDict):
     """The record of a model."""
 
     plugin: str
@@ -83,7 +83,7 @@ class Stamp:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredModel:
+class _StoredModel:
     """A model as it lies in its folder; `contents` is what its plugin rebuilds it from beside the weights."""
 
     stamp: Stamp
@@ -95,7 +95,7 @@ def write_model(
     folder: Path, stamp: Stamp, contents: dict[str, Any], *, file: str, write: Callable[[Path], object]
 ) -> None:
     """Write a model, its weights to a file of that name; the folder appears whole or not at all."""
-    files = model_files(folder) | {file}
+    files = _model_files(folder) | {file}
     with built_folder(folder, ours=lambda path: str(path) in files) as building:
         write(building / file)
         record = {
@@ -106,55 +106,55 @@ def write_model(
             "file": file,
             "digest": file_digest(building / file),
         }
-        write_record(building / RECORD, record, name=FORMAT_NAME, version=FORMAT_VERSION)
+        write_record(building / RECORD, record, name=_FORMAT_NAME, version=_FORMAT_VERSION)
 
 
-def model_files(folder: Path) -> set[str]:
+def _model_files(folder: Path) -> set[str]:
     """Return the names of the files that trainings write into a folder of a model."""
     files = {RECORD, *FILES}
     with suppress(ModelMissing, ModelUnusable):
-        files.add(read_model_record(folder)["file"])
+        files.add(_read_model_record(folder)["file"])
     return files
 
 
 def check_replaceable(folder: Path) -> None:
     """Refuse a folder that holds what no training wrote; at the start of a training rather than at its end."""
-    files = model_files(folder)
+    files = _model_files(folder)
     require_ours(folder, lambda path: str(path) in files)
 
 
-def read_model(folder: Path) -> StoredModel:
+def read_model(folder: Path) -> _StoredModel:
     """Read a model whose weights are those that training wrote; raise ModelMissing or ModelUnusable."""
-    record = read_model_record(folder)
+    record = _read_model_record(folder)
     weights = folder / Path(record["file"]).name  # a file of another folder is none of the model's
     try:
         as_written = weights.is_file() and matches_digest(weights, record["digest"])
     except OSError as error:
-        raise ModelUnusable(f"{weights}: {error.strerror}; {CURE}", path=str(folder)) from error
+        raise ModelUnusable(f"{weights}: {error.strerror}; {_CURE}", path=str(folder)) from error
     if not as_written:
-        raise ModelUnusable(f"{weights}: not what training wrote; {CURE}", path=str(folder))
+        raise ModelUnusable(f"{weights}: not what training wrote; {_CURE}", path=str(folder))
     stamp = Stamp(record["plugin"], record["made_of"], record["figures"])
-    return StoredModel(stamp, record["contents"], weights)
+    return _StoredModel(stamp, record["contents"], weights)
 
 
-def read_model_record(folder: Path) -> dict[str, Any]:
+def _read_model_record(folder: Path) -> dict[str, Any]:
     """Read what a folder says of its model; raise as `read_model` does."""
     if not (folder / RECORD).is_file():
         raise ModelMissing(f"{folder}: no trained model here; make it with kbtools train", path=str(folder))
-    return read_record_once(folder, identity((folder / RECORD).stat()))
+    return _read_record_once(folder, identity((folder / RECORD).stat()))
 
 
 @lru_cache(1)
-def read_record_once(folder: Path, state: tuple[int, ...]) -> dict[str, Any]:
+def _read_record_once(folder: Path, state: tuple[int, ...]) -> dict[str, Any]:
     """Read a record once for all who ask in a row: that of a large vocabulary takes ten milliseconds."""
     try:
-        record = read_record(folder / RECORD, name=FORMAT_NAME, version=FORMAT_VERSION, cure=CURE)
-        if not fits(record, ModelRecord):
+        record = read_record(folder / RECORD, name=_FORMAT_NAME, version=_FORMAT_VERSION, cure=_CURE)
+        if not fits(record, _ModelRecord):
             raise KBUnusable(f"{folder / RECORD}: a part is of another type")
         return record
     except KBUnusable as error:
         version = error.facts.get("found")
-        wrong = f"found format {version}, expected {(FORMAT_NAME, FORMAT_VERSION)}" if version else "damaged"
+        wrong = f"found format {version}, expected {(_FORMAT_NAME, _FORMAT_VERSION)}" if version else "damaged"
         raise ModelUnusable(
             f"{folder / RECORD}: {wrong}; use the version of kbtools that trained it, or train it again",
             path=str(folder),
@@ -164,7 +164,7 @@ def read_record_once(folder: Path, state: tuple[int, ...]) -> dict[str, Any]:
 def check_plugin(folder: Path, plugin: object, *, name: str) -> None:
     """Refuse a model that was trained as another plugin; a folder that holds no record of ours is not judged."""
     try:
-        trained = read_model_record(folder)["plugin"]
+        trained = _read_model_record(folder)["plugin"]
     except (ModelMissing, ModelUnusable):  # the plugin's own `load` says what is wrong, or reads a format of its own
         return
     if trained not in (name, class_path(plugin)):

@@ -81,11 +81,11 @@ def make_relation_scorer(
     """
     labels = relation_labels(kb)
     texts = [label for own in labels for label in own]
-    scorer: RelationScorer = make_plugin(RELATION, name, kb, models=models, device=device, untrained=texts)
-    return scorer if is_trained(name, models) else best_of_labels(scorer, list(map(len, labels)))
+    scorer: RelationScorer = _make_plugin(RELATION, name, kb, models=models, device=device, untrained=texts)
+    return scorer if _is_trained(name, models) else best_of_labels(scorer, list(map(len, labels)))
 
 
-def is_trained(name: str, models: Path | None) -> bool:
+def _is_trained(name: str, models: Path | None) -> bool:
     """Return whether a relation scorer is made from a folder of models."""
     plugin = load_class(SCORERS, name)
     folder = models and plugin_folder(models, RELATION, name, plugin)
@@ -102,13 +102,13 @@ def make_subject_scorer(
     name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu"
 ) -> SubjectScorer:
     """Make a subject scorer by its name; raise as `make_relation_scorer` does."""
-    scorer: SubjectScorer = make_plugin(SUBJECT, name, kb, models=models, device=device, untrained=kb)
+    scorer: SubjectScorer = _make_plugin(SUBJECT, name, kb, models=models, device=device, untrained=kb)
     return scorer
 
 
 def make_tagger(name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu") -> Tagger:
     """Make a tagger by its name; raise as `make_relation_scorer` does."""
-    tagger: Tagger = make_plugin(TAGGER, name, kb, models=models, device=device, untrained=kb)
+    tagger: Tagger = _make_plugin(TAGGER, name, kb, models=models, device=device, untrained=kb)
     return tagger
 
 
@@ -162,7 +162,7 @@ def make_embedder(
     return scorer.embed_questions
 
 
-def make_plugin(part: str, name: str, kb: KnowledgeBase, *, models: Path | None, device: str, untrained: Any) -> Any:
+def _make_plugin(part: str, name: str, kb: KnowledgeBase, *, models: Path | None, device: str, untrained: Any) -> Any:
     """Make what a plugin offers: from its folder if it is trained, else from what an untrained one takes.
 
     One that answers before any training too is made from its folder where there is one.

@@ -75,21 +75,21 @@ class Ranking:
     @property
     def all_level(self) -> list[tuple[int, int]]:
         """Return every pair level with the first, in no order."""
-        return self.pairs(np.flatnonzero(self.scores >= self.scores.max() - (ROUNDING + 0.5) / MICRO).tolist())
+        return self.pairs(np.flatnonzero(self.scores >= self.scores.max() - (_ROUNDING + 0.5) / MICRO).tolist())
 
 
-ROUNDING = 10
+_ROUNDING = 10
 """Millionths that scores may differ by and be level: a network computes the same in another batch with some three."""
 
 TOGETHER = 64
 """Questions that are answered together: on a cluster their names are looked up in one request."""
 
 Compute = Callable[[Progress], NDArray[np.floating]]
-Keep = Callable[[str, str, Compute], NDArray[np.floating]]
+_Keep = Callable[[str, str, Compute], NDArray[np.floating]]
 """Returns the scores of a scorer, by its part and name: those that it has kept, else those that are computed."""
 
 
-Prefer = Callable[[Rating, Pools, Sequence[Question]], Rating]
+_Prefer = Callable[[Rating, Pools, Sequence[Question]], Rating]
 """Rates candidates otherwise by what was taught of their questions."""
 
 
@@ -106,7 +106,7 @@ class OpenedSystem:
         scorer: Callable[[str], RelationScorer],
         subject_scorer: Callable[[str], SubjectScorer],
         scoring: Scoring,
-        prefer: Prefer | None = None,
+        prefer: _Prefer | None = None,
         taught: int = 0,
     ) -> None:
         self.system, self.kb, self.pruner, self.scoring = system, kb, pruner, scoring
@@ -140,7 +140,7 @@ class OpenedSystem:
         return LEXICAL not in self.system.scorers
 
     def evidence(
-        self, pools: Pools, questions: Sequence[Question], *, learned: bool | None = None, keep: Keep | None = None
+        self, pools: Pools, questions: Sequence[Question], *, learned: bool | None = None, keep: _Keep | None = None
     ) -> Evidence:
         """Ask the scorers about pools, those that are deferred only when the evidence is rated.
 
@@ -217,8 +217,8 @@ def rank_candidates(
     every = zip(linked.questions, linked.links, linked.pools, strict=True)
     if rating is None:
         return [Ranking(*question, {}, np.empty(0), [], 0) for question in every]
-    scores = [rating.scores[first:end] for first, end in runs(pool.pairs for pool in linked.pools)]
-    level = [max(1, int(np.count_nonzero(own >= own.max() - ROUNDING))) if len(own) else 0 for own in scores]
+    scores = [rating.scores[first:end] for first, end in _runs(pool.pairs for pool in linked.pools)]
+    level = [max(1, int(np.count_nonzero(own >= own.max() - _ROUNDING))) if len(own) else 0 for own in scores]
     best = [order(kb, pool, own, top) for pool, own in zip(linked.pools, scores, strict=True)]
     # Those of all pools together: a learned ranker explains them at once.
     firsts = accumulate((len(own) for own in scores), initial=0)
@@ -237,12 +237,12 @@ def rank_candidates(
         if own_best
         else Ranking(*question, {}, np.empty(0), [], 0)
         for at, (question, own, own_best, (first, end)) in enumerate(
-            zip(every, scores, best, runs(map(len, best)), strict=True)
+            zip(every, scores, best, _runs(map(len, best)), strict=True)
         )
     ]
 
 
-def runs(sizes: Iterable[int]) -> Iterator[tuple[int, int]]:
+def _runs(sizes: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Yield where runs of some sizes begin and end that lie end to end."""
     return pairwise(accumulate(sizes, initial=0))
 
@@ -258,13 +258,13 @@ def order(kb: KnowledgeBase, pool: Pools, scores: NDArray[np.int64], top: int | 
     threshold = partitioned[len(scores) - size]
     (within,) = (scores >= threshold).nonzero()
     names = kb.relations
-    subjects = ids_of(kb, pool.subject[pool.pair_subject[within]])
+    subjects = _ids_of(kb, pool.subject[pool.pair_subject[within]])
     relations = pool.relation[pool.pair_relation[within]].tolist()
     rows = zip((-scores[within]).tolist(), subjects, [names[row] for row in relations], within.tolist(), strict=True)
     return [at for _, _, _, at in sorted(rows)[:size]]
 
 
-def ids_of(kb: KnowledgeBase, rows: EntityRows) -> list[str]:
+def _ids_of(kb: KnowledgeBase, rows: EntityRows) -> list[str]:
     """Return the ids of entities, which are fetched once each: one has several relations."""
     listed = rows.tolist()
     distinct = list(dict.fromkeys(listed))

@@ -44,7 +44,7 @@ from kbtools.ranking.weights import PRESETS, Weights, default_weights
 DEFAULT_TAGGER = "bigru-crf+"
 
 
-MOST_SCORERS = 64
+_MOST_SCORERS = 64
 """Relation scorers that are kept at hand: each is made anew for other languages."""
 
 
@@ -57,7 +57,7 @@ class PartNames(TypedDict, total=False):
     ranker: str | None
 
 
-DOUBT = 0.8
+_DOUBT = 0.8
 """The share of the pool below which the scorers behind a slash are asked.
 
 4,000 validation questions of FBSQ, `static/encoder`: 61.7, 62.2, 62.3, 62.4 % are right at 0.5, 0.6, 0.65, 0.7, where
@@ -65,10 +65,10 @@ DOUBT = 0.8
 """
 
 
-def cascaded(system: System, first: tuple[str, ...], scorers: tuple[str, ...]) -> System:
+def _cascaded(system: System, first: tuple[str, ...], scorers: tuple[str, ...]) -> System:
     """Return a system with some relation scorers, which others decide before, if any are given."""
     own = replace(system, scorers=scorers)
-    return replace(own, cascade=Cascade(replace(system, scorers=first), DOUBT)) if first else own
+    return replace(own, cascade=Cascade(replace(system, scorers=first), _DOUBT)) if first else own
 
 
 class Parts:
@@ -102,7 +102,7 @@ class Parts:
     @property
     def default(self) -> System:
         """Return the system that training chose, else the one that needs no training."""
-        return self.trained.default or cascaded(
+        return self.trained.default or _cascaded(
             System(DEFAULT, (), POPULARITY, None, DEFAULT_WEIGHTS), *read_scorers(default_scorer())
         )
 
@@ -127,7 +127,7 @@ class Parts:
                 raise BadArgument(f"scorers that decide first ({spelling}) are ranked by {WEIGHTED_SUM}", name="ranker")
             subject = default.subject if subject is None else subject
             system = System(pruner, scorers, subject, self.guide(pruner), DEFAULT_WEIGHTS)
-            self.named[key] = cascaded(self.complete(system, WEIGHTED_SUM if first else ranker), first, scorers)
+            self.named[key] = _cascaded(self.complete(system, WEIGHTED_SUM if first else ranker), first, scorers)
         return self.named[key]
 
     def complete(self, system: System, ranker: str | None) -> System:
@@ -198,7 +198,7 @@ class Parts:
         """Return a relation scorer, for the languages of a view if one is given."""
         key = " ".join([name, *question_languages(kb or self.kb)])
         if key not in self.scorers:
-            if len(self.scorers) > MOST_SCORERS:
+            if len(self.scorers) > _MOST_SCORERS:
                 self.scorers.pop(next(iter(self.scorers)))
             self.scorers[key] = make_relation_scorer(name, kb or self.kb, models=self.models, device=self.device)
         return self.scorers[key]

@@ -35,7 +35,7 @@ COLUMNS: dict[str, tuple[str, type[np.generic]]] = {
 }
 """The kind that each column has a row for, and how wide it is kept where many pools lie end to end."""
 
-POINTERS = {
+_POINTERS = {
     "subject_link": "link",
     "subject_mention": "mention",
     "pair_subject": "subject",
@@ -135,9 +135,9 @@ def take_questions(pools: Pools, questions: NDArray[np.bool_]) -> Pools:
     columns: dict[str, NDArray[Any]] = {}
     for name, (kind, _) in COLUMNS.items():
         column = getattr(pools, name)[questions.repeat(pools.counts[kind])]
-        if name in POINTERS:
-            pointed = counts[POINTERS[name]]
-            moved = pools.first(POINTERS[name])[:-1][questions] - (pointed.cumsum() - pointed)
+        if name in _POINTERS:
+            pointed = counts[_POINTERS[name]]
+            moved = pools.first(_POINTERS[name])[:-1][questions] - (pointed.cumsum() - pointed)
             column = column - moved.repeat(counts[kind])
         columns[name] = column
     return Pools(counts, **columns)
@@ -156,7 +156,7 @@ def gather_pool(
     The confidence in each link, (links,), is 1 by default.
     """
     if not links:
-        return EMPTY
+        return _EMPTY
     # The fields of all links at once stand for a loop over links for each of them.
     _, starts, ends, _, rungs, entities, weights, similarities, _ = zip(*links, strict=True)
     # A dictionary of the few spans stands for np.unique, which takes longer than all of this loop.
@@ -213,18 +213,18 @@ def distinct(rows: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.i
 
 def concatenate_pools(pools: Sequence[Pools]) -> Pools:
     """Put the pools of questions end to end, in columns no wider than they need be."""
-    counts = {kind: np.concatenate([EMPTY.counts[kind][:0], *(pool.counts[kind] for pool in pools)]) for kind in KINDS}
+    counts = {kind: np.concatenate([_EMPTY.counts[kind][:0], *(pool.counts[kind] for pool in pools)]) for kind in KINDS}
     columns: dict[str, NDArray[Any]] = {}
     for name, (kind, dtype) in COLUMNS.items():
-        column = np.concatenate([getattr(EMPTY, name), *(getattr(pool, name) for pool in pools)])
+        column = np.concatenate([getattr(_EMPTY, name), *(getattr(pool, name) for pool in pools)])
         # Positions within one pool move by the rows of all pools before it.
-        if name in POINTERS:
-            before = np.cumsum(counts[POINTERS[name]]) - counts[POINTERS[name]]
+        if name in _POINTERS:
+            before = np.cumsum(counts[_POINTERS[name]]) - counts[_POINTERS[name]]
             column = column + np.repeat(before, counts[kind])
         columns[name] = column.astype(dtype)
     return Pools(counts, **columns)
 
 
-NOTHING = {name: np.empty(0, dtype=dtype) for name, (_, dtype) in COLUMNS.items()}
-EMPTY = Pools({kind: np.zeros(1, dtype=np.int64) for kind in KINDS}, **NOTHING)
+_NOTHING = {name: np.empty(0, dtype=dtype) for name, (_, dtype) in COLUMNS.items()}
+_EMPTY = Pools({kind: np.zeros(1, dtype=np.int64) for kind in KINDS}, **_NOTHING)
 """The pool of one question that links to nothing."""

@@ -47,7 +47,7 @@ class Ranker(Protocol):
 
 @quick_record
 @dataclass(frozen=True, slots=True, eq=False)
-class Stage:
+class _Stage:
     """The ranker of some questions: the relation scorers that were read, and the calibration of its confidence."""
 
     scorers: tuple[str, ...]
@@ -63,10 +63,10 @@ class Rating:
 
     scores: NDArray[np.int64]
     parts: Callable[[NDArray[np.int64]], dict[str, NDArray[np.float64]]]
-    stages: tuple[Stage, ...]
+    stages: tuple[_Stage, ...]
     late: NDArray[np.bool_] | None = None
 
-    def stage_of(self, question: int) -> Stage:
+    def stage_of(self, question: int) -> _Stage:
         return self.stages[-1 if self.late is not None and self.late[question] else 0]
 
     def calibrate(self, confidence: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -96,7 +96,7 @@ class WeightedSum:
         def chosen(pairs: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
             return {part: values[pairs] for part, values in parts.items()}
 
-        return Rating(add_parts(parts), chosen, (Stage(tuple(evidence.v)),))
+        return Rating(add_parts(parts), chosen, (_Stage(tuple(evidence.v)),))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,9 +115,9 @@ class LearnedScoring:
         def parts(pairs: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
             chosen = Features(features.names, features.values[pairs], np.array([len(pairs)]))
             added = self.ask(lambda: self.ranker.explain(chosen), shape=chosen.values.shape)
-            return add_by_part(features.names, added)
+            return _add_by_part(features.names, added)
 
-        return Rating(self.score(features), parts, (Stage(tuple(evidence.v), self.calibration),))
+        return Rating(self.score(features), parts, (_Stage(tuple(evidence.v), self.calibration),))
 
     def score(self, features: Features) -> NDArray[np.int64]:
         """Score candidates in millionths; raise BrokenPlugin as `rate` does."""
@@ -127,7 +127,7 @@ class LearnedScoring:
         return as_scores(ask_plugin("ranker", self.ranker, ask), scorer=self.name, shape=shape)
 
 
-def add_by_part(names: tuple[str, ...], added: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+def _add_by_part(names: tuple[str, ...], added: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
     """Add up what features of one part of the score add to it, (pairs, features), by the first word of their names."""
     parts: dict[str, NDArray[np.float64]] = {}
     for column, name in enumerate(names):

@@ -58,14 +58,14 @@ def score_relations(
     """
     mentions, relations = pools.first("mention").tolist(), pools.first("relation").tolist()
     blocks = []
-    for first, last, marked in mark_questions(pools, questions):
+    for first, last, marked in _mark_questions(pools, questions):
         if marked and constant is no_constant and first + 1 == last and isinstance(scorer, Selective):
             # A single question reads the vectors of some forty relations instead of thousands: 0.2 to 1 ms at 6,700.
             columns = pools.relation[relations[first] : relations[last]]
-            ask = partial(ask_some_relations, scorer, marked, columns)
+            ask = partial(_ask_some_relations, scorer, marked, columns)
             blocks.append(check_scores(scorer, ask, shape=(len(marked), len(columns))).reshape(-1))
         elif marked:
-            v = check_scores(scorer, partial(ask_relations, scorer, marked), shape=(len(marked), len(kb.relations)))
+            v = check_scores(scorer, partial(_ask_relations, scorer, marked), shape=(len(marked), len(kb.relations)))
             total = constant(v)
             for at in range(first, last):
                 own = slice(mentions[at] - mentions[first], mentions[at + 1] - mentions[first])
@@ -76,17 +76,17 @@ def score_relations(
 
 
 # The next three look for the method of a plugin when it is asked: it may have none.
-def ask_relations(scorer: RelationScorer, marked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
+def _ask_relations(scorer: RelationScorer, marked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
     return scorer.score(marked)
 
 
-def ask_some_relations(
+def _ask_some_relations(
     scorer: Selective, marked: Sequence[MarkedQuestion], relations: NDArray[np.uint32]
 ) -> NDArray[np.float64]:
     return scorer.score_some(marked, relations)
 
 
-def ask_subjects(
+def _ask_subjects(
     scorer: SubjectScorer, marked: Sequence[MarkedQuestion], which: NDArray[np.int64], rows: EntityRows
 ) -> NDArray[np.float64]:
     return scorer.score(marked, which=which, subjects=rows)
@@ -101,17 +101,17 @@ def score_subjects(
     """Return u(s, r, q) of each subject: (subjects,); raise BrokenPlugin as `score_relations` does."""
     mentions, subjects = pools.first("mention"), pools.first("subject")
     blocks = [np.empty(0)]
-    for first, last, marked in mark_questions(pools, questions):
+    for first, last, marked in _mark_questions(pools, questions):
         if marked:
             own = slice(subjects[first], subjects[last])
             rows, which = pools.subject[own], pools.subject_mention[own].astype(np.int64) - mentions[first]
-            ask = partial(ask_subjects, scorer, marked, which, rows)
+            ask = partial(_ask_subjects, scorer, marked, which, rows)
             blocks.append(check_scores(scorer, ask, shape=(len(rows),)))
         progress(last)
     return np.concatenate(blocks)
 
 
-def mark_questions(pools: Pools, questions: Sequence[Question]) -> Iterator[tuple[int, int, list[MarkedQuestion]]]:
+def _mark_questions(pools: Pools, questions: Sequence[Question]) -> Iterator[tuple[int, int, list[MarkedQuestion]]]:
     """Cut questions into batches: the first, the one after the last, and what is asked of them, a row a mention."""
     starts = pools.first("mention").tolist()
     begins, ends = pools.mention_start.tolist(), pools.mention_end.tolist()

@@ -32,9 +32,9 @@ logger = logging.getLogger(__name__)
 VARIABLE = "KBTOOLS_TAUGHT"
 """The environment variable that names another file of taught questions; where it is empty, none is read."""
 
-HEADER = "question\tsubject\trelation"
+_HEADER = "question\tsubject\trelation"
 
-MOST_TAUGHT, MOST_CHARACTERS = 20_000, 10_000
+MOST_TAUGHT, _MOST_CHARACTERS = 20_000, 10_000
 """Questions of a file, and characters of a line; more questions are for kbtools train."""
 
 SUBJECT_GAIN = 0.3
@@ -45,7 +45,7 @@ none is lost up to 0.3, 0.4 points at 0.5."""
 SAME_GAIN = 20.0
 """Log-probability of the taught pair where the very question is asked again: beyond what scores differ by."""
 
-HEAD_VERSION = 1
+_HEAD_VERSION = 1
 """Rises when heads are learned otherwise: those kept before are learned anew."""
 
 
@@ -76,10 +76,10 @@ class TaughtFile:
             return []
         questions: list[TaughtQuestion] = []
         with self.path.open("rb") as lines:
-            for number, raw in enumerate(iter(lambda: lines.readline(MOST_CHARACTERS), b""), 1):
+            for number, raw in enumerate(iter(lambda: lines.readline(_MOST_CHARACTERS), b""), 1):
                 line = raw.decode(errors="replace").removeprefix("\ufeff").rstrip("\r\n")
                 columns = line.split("\t")
-                if line.strip() and not (number == 1 and line == HEADER):
+                if line.strip() and not (number == 1 and line == _HEADER):
                     if len(columns) != 3 or "\ufffd" in line or not all(map(str.strip, columns)):
                         self.refuse(number, "expected a question, a subject and a relation with tabs between")
                     questions.append(TaughtQuestion(*columns))
@@ -113,7 +113,7 @@ class TaughtFile:
 
 def file_bytes(questions: Sequence[TaughtQuestion]) -> bytes:
     """Return the content of a file of taught questions."""
-    return "".join(f"{line}\n" for line in (HEADER, *map("\t".join, questions))).encode()
+    return "".join(f"{line}\n" for line in (_HEADER, *map("\t".join, questions))).encode()
 
 
 def taught_file(kb: KnowledgeBase) -> TaughtFile | None:
@@ -225,12 +225,12 @@ class Teaching:
             rows = taught.rows(relations)
 
             def make() -> bytes:
-                return learn(taught, name, scorer, directed, rows).to_bytes()
+                return _learn(taught, name, scorer, directed, rows).to_bytes()
 
             if not (rows != ABSENT).any():
                 taught.heads[key] = None
             elif made_of:
-                made_from = repr((HEAD_VERSION, made_of, relations, taught.questions))
+                made_from = repr((_HEAD_VERSION, made_of, relations, taught.questions))
                 place = repr((self.file and str(self.file.path), key))
                 taught.heads[key] = Head.from_bytes(keep("taught", made_from, make, place=place))
             else:
@@ -238,7 +238,7 @@ class Teaching:
         return taught.heads[key]
 
 
-def learn(
+def _learn(
     taught: Taught, name: str, scorer: Teachable, directed: DirectedScorer | None, rows: NDArray[np.int64]
 ) -> Head:
     """Fit a head on the questions whose relation has a row."""

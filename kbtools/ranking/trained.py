@@ -16,7 +16,7 @@ from kbtools.record_files import read_record
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-systems", 1
 FILE = "systems.msgpack"
-CURE = "run kbtools train ranking again"
+_CURE = "run kbtools train ranking again"
 
 
 @dataclass(slots=True, eq=False)
@@ -84,13 +84,13 @@ def read_systems(folder: Path | None) -> TrainedSystems:
     import msgspec
 
     try:
-        record = read_record(folder / FILE, name=FORMAT_NAME, version=FORMAT_VERSION, cure=CURE)
+        record = read_record(folder / FILE, name=FORMAT_NAME, version=FORMAT_VERSION, cure=_CURE)
         default = msgspec.convert(record["default"], System | None)
         return TrainedSystems(folder, default, msgspec.convert(record["systems"], list[System]))
     except (KBUnusable, KeyError, msgspec.ValidationError) as error:
         path = folder / FILE
         raise ModelUnusable(
-            f"{path}: damaged, or of another version; delete it, then {CURE}", path=str(path)
+            f"{path}: damaged, or of another version; delete it, then {_CURE}", path=str(path)
         ) from error
 
 
@@ -108,7 +108,7 @@ def check_fitted(models: Path, system: System, ranker: FittedRanker, *, present:
     others = sorted({name for name, _ in set(ranker.fitted_on) ^ present.items()})
     if others or ranker.features != features.VERSION:
         reason = f"another training of {', '.join(others)}" if others else "features of another version of kbtools"
-        raise CheckpointMismatch(f"{folder}: fitted on {reason}; {CURE}", path=str(folder))
+        raise CheckpointMismatch(f"{folder}: fitted on {reason}; {_CURE}", path=str(folder))
 
 
 def load_ranker(models: Path, system: System, ranker: FittedRanker) -> LearnedScoring:
@@ -118,7 +118,7 @@ def load_ranker(models: Path, system: System, ranker: FittedRanker) -> LearnedSc
     check_plugin(folder, plugin, name=ranker.name)
     loaded: Ranker = construct(ranker.name, lambda: plugin.load(folder))
     if model_digest(folder) != ranker.digest:
-        raise ModelUnusable(f"{folder}: not the ranker that {models / FILE} names; {CURE}", path=str(folder))
+        raise ModelUnusable(f"{folder}: not the ranker that {models / FILE} names; {_CURE}", path=str(folder))
     return LearnedScoring(ranker.name, loaded, system.weights, ranker.calibration)
 
 
@@ -128,7 +128,7 @@ def load_first(models: Path, system: System, first: System) -> LearnedScoring:
     folder = ranker_folder(models, first.ranker.name, first.key)
     if model_digest(folder) != first.ranker.digest:
         raise CheckpointMismatch(
-            f"{folder}: fitted again, or forgotten, since it decides before the ranker of {system.key!r}; {CURE} with "
+            f"{folder}: fitted again, or forgotten, since it decides before the ranker of {system.key!r}; {_CURE} with "
             "--in-doubt",
             path=str(folder),
         )

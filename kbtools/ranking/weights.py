@@ -12,7 +12,7 @@ OF_SUBJECTS = ("subject", "sharpness", "alpha")
 """Weights that only a subject scorer gives a meaning."""
 
 
-MOST = 1e6
+_MOST = 1e6
 """The largest weight that counts: with a larger one, the other parts of a score are lost in rounding."""
 
 
@@ -42,8 +42,8 @@ class Weights:
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
-            if not abs(getattr(self, name)) <= MOST:  # nor is NaN
-                raise ValueError(f"the weight {name} is a number from {-MOST:g} to {MOST:g}")
+            if not abs(getattr(self, name)) <= _MOST:  # nor is NaN
+                raise ValueError(f"the weight {name} is a number from {-_MOST:g} to {_MOST:g}")
 
     def counting(self, subject: str | None) -> dict[str, float]:
         """Return the weights that count, by name: those of a subject scorer only where there is one."""

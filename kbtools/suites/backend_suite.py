@@ -21,10 +21,10 @@ from kbtools.text.ngrams import every_run
 MOST_ENTITIES = 20_000
 """Entities of the knowledge base at most, since the reference looks at every name for every misspelling."""
 
-ENTITIES_AT_ONCE = 100
+_ENTITIES_AT_ONCE = 100
 """Entities whose objects are asked for together, under every relation."""
 
-MISSPELT = 50
+_MISSPELT = 50
 """Names that are asked for with a letter left out."""
 
 
@@ -63,7 +63,7 @@ class Contract:
             [(entity, name.text) for entity, names in zip(ids, kb.names_of(rows), strict=True) for name in names],
             [
                 (entity, types[kind])
-                for entity, kinds in zip(ids, runs(kb.types_of(rows)), strict=True)
+                for entity, kinds in zip(ids, _runs(kb.types_of(rows)), strict=True)
                 for kind in kinds
             ],
         )
@@ -106,8 +106,8 @@ class Contract:
         """Compare the groups of entities that come in no order, each twice."""
         order = np.random.default_rng(7).permutation(np.tile(np.arange(len(self.rows)), 2))
         own, other = (
-            runs(getattr(self.kb, method)(self.rows[order])),
-            runs(getattr(self.reference, method)(self.there[order])),
+            _runs(getattr(self.kb, method)(self.rows[order])),
+            _runs(getattr(self.reference, method)(self.there[order])),
         )
         names, others = getattr(self.kb, labels), getattr(self.reference, labels)
         return all(run == sorted(set(run)) for run in own) and [{names[value] for value in run} for run in own] == [
@@ -130,14 +130,14 @@ class Contract:
         pairs = [list(zip(facts.relations.tolist(), facts.subjects.tolist(), strict=True)) for facts in listed]
         relations = [sorted({relation for relation, _ in facts}) for facts in expected]
         counted = counts.tolist() == [len(facts) for facts in expected]
-        return counted and pairs == expected and runs(self.kb.incoming_relations_of(self.rows)) == relations
+        return counted and pairs == expected and _runs(self.kb.incoming_relations_of(self.rows)) == relations
 
     def objects(self) -> bool:
         """Compare the objects of every entity under every relation."""
         known = {relation: row for row, relation in enumerate(self.reference.relations)}
         labels = list(enumerate(self.kb.relations))
-        for start in range(0, len(self.rows), ENTITIES_AT_ONCE):
-            rows, there = (every[start : start + ENTITIES_AT_ONCE].tolist() for every in (self.rows, self.there))
+        for start in range(0, len(self.rows), _ENTITIES_AT_ONCE):
+            rows, there = (every[start : start + _ENTITIES_AT_ONCE].tolist() for every in (self.rows, self.there))
             own = self.kb.objects_of([(row, relation) for row in rows for relation, _ in labels])
             pairs = [(row, known[label]) for row in there for _, label in labels if label in known]
             stored = dict(zip(pairs, self.reference.objects_of(pairs), strict=True))
@@ -180,10 +180,10 @@ class Contract:
 
     def forms_are_found(self) -> bool:
         forms = [*self.reference.forms, "no such name", ""]
-        return look_up(self.kb, forms) == look_up(self.reference, forms)
+        return _look_up(self.kb, forms) == _look_up(self.reference, forms)
 
     def likely(self) -> bool:
-        forms = list(self.reference.forms)[:MISSPELT]
+        forms = list(self.reference.forms)[:_MISSPELT]
         words = [word for form in forms for word in form.split(" ")]
         lengths = frozenset(self.kb.manifest.lengths)
         likely = [tuple(run) for run in self.kb.likely_runs(words, lengths)]
@@ -193,7 +193,7 @@ class Contract:
 
     def similar(self) -> bool:
         # Longer than four letters, so that one left out keeps the similarity above the cutoff.
-        names = [form for form in sorted(self.reference.normal_forms) if len(form) > 4][:MISSPELT]
+        names = [form for form in sorted(self.reference.normal_forms) if len(form) > 4][:_MISSPELT]
         misspelt = [name[:2] + name[3:] for name in names]
         edited = [*misspelt, "", "x" * (LONGEST_NAME + 1)]
         return all(
@@ -213,15 +213,15 @@ class Contract:
         none = self.rows[:0]
         groups = (self.kb.relations_of(none), self.kb.types_of(none))
         lists = (self.kb.ids(none), self.kb.names(none), self.kb.rows([]), self.kb.fact_counts(none).tolist())
-        return all(runs(group) == [] for group in groups) and not any(lists) and not self.kb.lookup([])
+        return all(_runs(group) == [] for group in groups) and not any(lists) and not self.kb.lookup([])
 
 
-def runs(grouped: Grouped) -> list[list[int]]:
+def _runs(grouped: Grouped) -> list[list[int]]:
     """Write groups out as lists."""
     return [grouped.values[first:last].tolist() for first, last in pairwise(grouped.starts.tolist())]
 
 
-def look_up(kb: KnowledgeBase, forms: list[str]) -> dict[str, dict[tuple[int, str], set[str]]]:
+def _look_up(kb: KnowledgeBase, forms: list[str]) -> dict[str, dict[tuple[int, str], set[str]]]:
     """Write a look-up as sets: by form, rewriting and spelling the ids of the entities, as name or alias alike."""
     bearers: dict[str, dict[tuple[int, str], set[str]]] = {}
     for form, matches in kb.lookup(forms).items():

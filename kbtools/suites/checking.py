@@ -33,7 +33,7 @@ from kbtools.suites.model_suite import (
 )
 from kbtools.suites.reader_suite import check_reader
 
-SUITES = {
+_SUITES = {
     SCORERS: check_relation_scorer,
     SUBJECT_SCORERS: check_subject_scorer,
     TAGGERS: check_tagger,
@@ -42,7 +42,7 @@ SUITES = {
 }
 """The suites of plugins that need no file; those of readers and backends do."""
 
-METHODS = {TAGGERS: "spans", RANKERS: "fit", PRUNERS: "links", READERS: "read", BACKENDS: "lookup"}
+_METHODS = {TAGGERS: "spans", RANKERS: "fit", PRUNERS: "links", READERS: "read", BACKENDS: "lookup"}
 """A method that only one kind of plugin has; scorers of both kinds have `score` alone, with `which` for subjects."""
 
 
@@ -58,7 +58,7 @@ def check_plugin(name: str, *, kind: str | None = None, sample: Path | None = No
     group = group_of(name, kind)
     if group == READERS:
         return check_reader(name, sample)
-    return check_backend(name, sample) if group == BACKENDS else SUITES[group](name)
+    return check_backend(name, sample) if group == BACKENDS else _SUITES[group](name)
 
 
 def group_of(name: str, kind: str | None) -> str:
@@ -68,7 +68,7 @@ def group_of(name: str, kind: str | None) -> str:
         if not groups:
             raise UnknownPlugin(f"no kind of plugin {kind!r}; known: {', '.join(KINDS.values())}", name=name)
         return groups[0]
-    groups = groups_of_class(name) if ":" in name else [group for group in KINDS if name in list_plugins(group)]
+    groups = _groups_of_class(name) if ":" in name else [group for group in KINDS if name in list_plugins(group)]
     if len(groups) == 1:
         return groups[0]
     kinds = " and ".join(f"a {KINDS[group]}" for group in groups)
@@ -76,10 +76,10 @@ def group_of(name: str, kind: str | None) -> str:
     raise UnknownPlugin(f"{name!r} {status}; say which kind: {', '.join(KINDS.values())}", name=name)
 
 
-def groups_of_class(name: str) -> list[str]:
+def _groups_of_class(name: str) -> list[str]:
     """Return the kinds of plugin that a class may be, by its methods."""
     plugin = import_object(name)
-    groups = [group for group, method in METHODS.items() if hasattr(plugin, method)]
+    groups = [group for group, method in _METHODS.items() if hasattr(plugin, method)]
     if hasattr(plugin, "score") and not groups:
         groups.append(SUBJECT_SCORERS if "which" in inspect.signature(plugin.score).parameters else SCORERS)
     return groups

@@ -21,10 +21,10 @@ TOLERANCE = 1e-5
 
 Claim = tuple[str, Callable[[], bool]]
 
-Arrays = Sequence[NDArray[Any]] | NDArray[Any]
+_Arrays = Sequence[NDArray[Any]] | NDArray[Any]
 """An array for each question."""
 
-FACTS = (
+_FACTS = (
     ("m.dune", "book.written_work.author", "m.herbert"),
     ("m.dune_film", "film.film.directed_by", "m.lynch"),
     ("m.2001", "film.film.directed_by", "m.kubrick"),
@@ -34,7 +34,7 @@ FACTS = (
     ("m.tokyo", "location.location.containedby", "m.japan"),
     ("m.tokyo", "location.location.time_zone", '"UTC+9"'),
 )
-NAMES = (
+_NAMES = (
     ("m.dune", "Dune"),
     ("m.dune_film", "Dune"),
     ("m.herbert", "Frank Herbert"),
@@ -44,8 +44,8 @@ NAMES = (
     ("m.tacoma", "Tacoma"),
     ("m.tokyo", "東京"),
 )
-ALIASES = (("m.tokyo", "Tokyo"), ("m.2001", "2001: A Space Odyssey"))
-TYPES = (
+_ALIASES = (("m.tokyo", "Tokyo"), ("m.2001", "2001: A Space Odyssey"))
+_TYPES = (
     ("m.dune", "book.written_work"),
     ("m.dune_film", "film.film"),
     ("m.2001", "film.film"),
@@ -104,24 +104,24 @@ def close(scores: NDArray[Any], expected: NDArray[Any]) -> bool:
     return scores.shape == expected.shape and bool(np.allclose(scores, expected, rtol=TOLERANCE, atol=TOLERANCE))
 
 
-def is_same(arrays: Arrays, expected: Arrays) -> bool:
+def _is_same(arrays: _Arrays, expected: _Arrays) -> bool:
     """Return whether two lists of arrays are the same up to rounding."""
     return len(arrays) == len(expected) and all(map(close, arrays, expected))
 
 
-def batch_claims(result: str, ask: Callable[[list[MarkedQuestion]], Arrays]) -> list[Claim]:
+def batch_claims(result: str, ask: Callable[[list[MarkedQuestion]], _Arrays]) -> list[Claim]:
     """Return the claims that what a model says of a question depends on it alone; `ask` gives an array for each."""
     questions = marked_questions()
     long = MarkedQuestion(Question.read(LONG), 0, 0)
     return [
         (
             f"the size of a batch changes no {result}",
-            lambda: is_same(ask(questions), [array for question in questions for array in ask([question])]),
+            lambda: _is_same(ask(questions), [array for question in questions for array in ask([question])]),
         ),
-        (f"the order of questions changes no {result}", lambda: is_same(ask(questions), ask(questions[::-1])[::-1])),
+        (f"the order of questions changes no {result}", lambda: _is_same(ask(questions), ask(questions[::-1])[::-1])),
         (
             f"a longer question beside it changes no {result}",
-            lambda: is_same(ask(questions), ask([*questions, long])[:-1]),
+            lambda: _is_same(ask(questions), ask([*questions, long])[:-1]),
         ),
         (f"same seed, same {result}s", lambda: all(map(np.array_equal, ask(questions), ask(questions)))),
     ]
@@ -137,7 +137,7 @@ def saved_and_loaded(model: Any, *loaded_with: object) -> Any:
 @functools.cache
 def world() -> KnowledgeBase:
     """Return the small knowledge base in memory, the reference of all backends."""
-    return MemoryKB(FACTS, NAMES, TYPES, aliases=ALIASES)
+    return MemoryKB(_FACTS, _NAMES, _TYPES, aliases=_ALIASES)
 
 
 def marked_questions() -> list[MarkedQuestion]:

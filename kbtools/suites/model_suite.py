@@ -34,7 +34,7 @@ from kbtools.suites.claims import (
 from kbtools.text.question import MarkedQuestion, Question
 from kbtools.text.rungs import Rung
 
-LEARNED_FROM, CANDIDATES = 300, 6
+_LEARNED_FROM, _CANDIDATES = 300, 6
 """Questions that a ranker learns from, and candidates of each: enough for leaves of a hundred candidates."""
 
 
@@ -43,17 +43,17 @@ def check_relation_scorer(name: str) -> Iterator[str]:
     plugin = load_class(SCORERS, name)
     make_untrained = plugin.zero_shot if isinstance(plugin, ZeroShot) else plugin
     if isinstance(plugin, ZeroShot) or not isinstance(plugin, Trained):
-        yield from check_claims(name, untrained_claims(name, make_untrained))
+        yield from check_claims(name, _untrained_claims(name, make_untrained))
     if isinstance(plugin, Trained):
         make = maker(SCORERS, name, untrained=world().relations)
         claims = [
-            ("saved and loaded, it scores the same", lambda: is_relation_scorer_rebuilt(make())),
-            ("its gradients are finite", lambda: has_finite_gradients(plugin)),
+            ("saved and loaded, it scores the same", lambda: _is_relation_scorer_rebuilt(make())),
+            ("its gradients are finite", lambda: _has_finite_gradients(plugin)),
         ]
-        yield from check_claims(name, [*relation_claims(name, make), *claims])
+        yield from check_claims(name, [*_relation_claims(name, make), *claims])
 
 
-def untrained_claims(name: str, plugin: Callable[[Sequence[str]], Any]) -> list[Claim]:
+def _untrained_claims(name: str, plugin: Callable[[Sequence[str]], Any]) -> list[Claim]:
     """Return the claims on a scorer that is made with the relations alone."""
 
     def score(relations: Sequence[str]) -> NDArray[Any]:
@@ -61,7 +61,7 @@ def untrained_claims(name: str, plugin: Callable[[Sequence[str]], Any]) -> list[
 
     relations = world().relations
     return [
-        *relation_claims(name, lambda: construct(name, lambda: plugin(relations))),
+        *_relation_claims(name, lambda: construct(name, lambda: plugin(relations))),
         (
             "the order of relations changes no score",
             lambda: close(score(relations), score(relations[::-1])[:, ::-1]),
@@ -69,7 +69,7 @@ def untrained_claims(name: str, plugin: Callable[[Sequence[str]], Any]) -> list[
     ]
 
 
-def relation_claims(name: str, make: Callable[[], Any]) -> list[Claim]:
+def _relation_claims(name: str, make: Callable[[], Any]) -> list[Claim]:
     def score(batch: list[MarkedQuestion]) -> NDArray[np.float64]:
         return as_scores(make().score(batch), scorer=name, shape=(len(batch), len(world().relations)))
 
@@ -77,11 +77,11 @@ def relation_claims(name: str, make: Callable[[], Any]) -> list[Claim]:
         ("a finite score for every relation of every question", lambda: score(marked_questions()) is not None),
         *batch_claims("score", score),
         ("no questions, no scores", lambda: np.size(make().score([])) == 0),
-        ("some relations score as among all", lambda: scores_some_alike(make())),
+        ("some relations score as among all", lambda: _scores_some_alike(make())),
     ]
 
 
-def scores_some_alike(scorer: Any) -> bool:
+def _scores_some_alike(scorer: Any) -> bool:
     """Return whether `score_some` agrees with `score`, if the scorer has it."""
     some = np.arange(1, len(world().relations), 2, dtype=np.uint32)[::-1]
     questions = marked_questions()
@@ -90,12 +90,12 @@ def scores_some_alike(scorer: Any) -> bool:
     )
 
 
-def is_relation_scorer_rebuilt(scorer: Any) -> bool:
+def _is_relation_scorer_rebuilt(scorer: Any) -> bool:
     again = saved_and_loaded(scorer, world())
     return bool(np.array_equal(scorer.score(marked_questions()), again.score(marked_questions())))
 
 
-def has_finite_gradients(plugin: object) -> bool:
+def _has_finite_gradients(plugin: object) -> bool:
     small_task: Callable[..., Any] = import_object("kbtools.scorers.fitting.training:small_task")
     with tempfile.TemporaryDirectory() as models:
         task = small_task(plugin, world(), marked_questions(), models=Path(models))
@@ -110,32 +110,32 @@ def has_finite_gradients(plugin: object) -> bool:
 def check_subject_scorer(name: str) -> Iterator[str]:
     """Check a subject scorer, and yield each claim that holds."""
     make = maker(SUBJECT_SCORERS, name, untrained=world())
-    claims = subject_claims(name, make)
+    claims = _subject_claims(name, make)
     if is_trainable(load_class(SUBJECT_SCORERS, name)):
-        claims.append(("saved and loaded, it scores the same", lambda: is_subject_scorer_rebuilt(name, make())))
+        claims.append(("saved and loaded, it scores the same", lambda: _is_subject_scorer_rebuilt(name, make())))
     if isinstance(make(), VectorScorer):
-        claims.append(("its vectors are finite and of its dim", lambda: has_vectors(make())))
+        claims.append(("its vectors are finite and of its dim", lambda: _has_vectors(make())))
     yield from check_claims(name, claims)
 
 
-def every_subject() -> NDArray[np.uint32]:
+def _every_subject() -> NDArray[np.uint32]:
     return np.arange(world().manifest.counts["entities"].unique, dtype=np.uint32)
 
 
-def score_all(name: str, scorer: Any, questions: list[MarkedQuestion]) -> NDArray[np.float64]:
+def _score_all(name: str, scorer: Any, questions: list[MarkedQuestion]) -> NDArray[np.float64]:
     """Score every entity under every question: (questions, entities)."""
     # For every question, for every entity: one row.
-    which = np.repeat(np.arange(len(questions)), len(every_subject()))
-    subjects = np.tile(every_subject(), len(questions))
+    which = np.repeat(np.arange(len(questions)), len(_every_subject()))
+    subjects = np.tile(_every_subject(), len(questions))
     scores = as_scores(scorer.score(questions, which=which, subjects=subjects), scorer=name, shape=(len(subjects),))
     return scores.reshape(len(questions), -1)
 
 
-def subject_claims(name: str, make: Callable[[], Any]) -> list[Claim]:
-    questions, subjects = marked_questions(), every_subject()
+def _subject_claims(name: str, make: Callable[[], Any]) -> list[Claim]:
+    questions, subjects = marked_questions(), _every_subject()
 
     def score(batch: list[MarkedQuestion]) -> NDArray[np.float64]:
-        return score_all(name, make(), batch)
+        return _score_all(name, make(), batch)
 
     def score_subjects(rows: NDArray[np.uint32]) -> NDArray[np.float64]:
         which = np.zeros(len(rows), dtype=np.int64)
@@ -157,15 +157,15 @@ def subject_claims(name: str, make: Callable[[], Any]) -> list[Claim]:
     ]
 
 
-def is_subject_scorer_rebuilt(name: str, scorer: Any) -> bool:
+def _is_subject_scorer_rebuilt(name: str, scorer: Any) -> bool:
     again = saved_and_loaded(scorer, world())
-    scores, expected = (score_all(name, each, marked_questions()) for each in (scorer, again))
+    scores, expected = (_score_all(name, each, marked_questions()) for each in (scorer, again))
     return bool(np.array_equal(scores, expected))
 
 
-def has_vectors(scorer: VectorScorer) -> bool:
-    vectors = scorer.embed_questions(marked_questions()), scorer.embed_subjects(every_subject())
-    counts = len(marked_questions()), len(every_subject())
+def _has_vectors(scorer: VectorScorer) -> bool:
+    vectors = scorer.embed_questions(marked_questions()), scorer.embed_subjects(_every_subject())
+    counts = len(marked_questions()), len(_every_subject())
     return all(
         np.shape(table) == (count, scorer.dim) and bool(np.isfinite(table).all())
         for table, count in zip(vectors, counts, strict=True)
@@ -187,18 +187,18 @@ class EvenTagger:
 def check_tagger(name: str) -> Iterator[str]:
     """Check a tagger, and yield each claim that holds."""
     make = maker(TAGGERS, name, untrained=world())
-    claims = tagger_claims(make)
+    claims = _tagger_claims(make)
     if is_trainable(load_class(TAGGERS, name)):
-        claims.append(("saved and loaded, it tags the same", lambda: is_tagger_rebuilt(make())))
+        claims.append(("saved and loaded, it tags the same", lambda: _is_tagger_rebuilt(make())))
     yield from check_claims(name, claims)
 
 
-def tagger_claims(make: Callable[[], Any]) -> list[Claim]:
+def _tagger_claims(make: Callable[[], Any]) -> list[Claim]:
     questions = marked_questions()
     endless = MarkedQuestion(Question.read("texas " + "and so on " * MOST_WORDS), 0, 0)
 
     def tag(batch: list[MarkedQuestion]) -> list[NDArray[np.float64]]:
-        return spans_of(make(), batch)
+        return _spans_of(make(), batch)
 
     return [
         (
@@ -208,7 +208,7 @@ def tagger_claims(make: Callable[[], Any]) -> list[Claim]:
         ("log-probabilities are at most 0", lambda: all((span <= TOLERANCE).all() for span in tag(questions))),
         (
             "they are minus infinity where a span would end before it begins, and numbers elsewhere",
-            lambda: all(map(is_triangular, tag(questions))),
+            lambda: all(map(_is_triangular, tag(questions))),
         ),
         (
             "the probabilities of a question's spans add up to 1 at most",
@@ -223,45 +223,45 @@ def tagger_claims(make: Callable[[], Any]) -> list[Claim]:
     ]
 
 
-def spans_of(tagger: Any, questions: list[MarkedQuestion]) -> list[NDArray[np.float64]]:
+def _spans_of(tagger: Any, questions: list[MarkedQuestion]) -> list[NDArray[np.float64]]:
     spans: list[NDArray[np.float64]] = tagger.spans([marked.question for marked in questions])
     return spans
 
 
-def is_triangular(span: NDArray[np.float64]) -> bool:
+def _is_triangular(span: NDArray[np.float64]) -> bool:
     # The upper triangle, diagonal included, is the spans that end where they begin or later.
     upper = np.triu(np.ones(span.shape, dtype=bool))
     return bool(np.isfinite(span[upper]).all() and (span[~upper] == -np.inf).all())
 
 
-def is_tagger_rebuilt(tagger: Any) -> bool:
+def _is_tagger_rebuilt(tagger: Any) -> bool:
     again = saved_and_loaded(tagger, world())
-    return all(map(close, spans_of(tagger, marked_questions()), spans_of(again, marked_questions())))
+    return all(map(close, _spans_of(tagger, marked_questions()), _spans_of(again, marked_questions())))
 
 
 def check_ranker(name: str) -> Iterator[str]:
     """Check a ranker, and yield each claim that holds."""
     plugin = load_class(RANKERS, name)
-    features, gold = draw_candidates(seed=1)
+    features, gold = _draw_candidates(seed=1)
     yield from check_claims(
-        name, ranker_claims(name, lambda: construct(name, lambda: plugin.fit(features, gold, seed=1)))
+        name, _ranker_claims(name, lambda: construct(name, lambda: plugin.fit(features, gold, seed=1)))
     )
 
 
-def draw_candidates(*, seed: int) -> tuple[Features, NDArray[np.bool_]]:
+def _draw_candidates(*, seed: int) -> tuple[Features, NDArray[np.bool_]]:
     """Draw candidates with three features; the first usually marks the gold candidate of each question."""
     random = np.random.default_rng(seed)
-    values = random.normal(size=(LEARNED_FROM * CANDIDATES, 3))
-    liked = (values[:, 0] + 0.1 * random.normal(size=len(values))).reshape(LEARNED_FROM, CANDIDATES)
-    gold = np.arange(CANDIDATES) == liked.argmax(axis=1)[:, np.newaxis]
+    values = random.normal(size=(_LEARNED_FROM * _CANDIDATES, 3))
+    liked = (values[:, 0] + 0.1 * random.normal(size=len(values))).reshape(_LEARNED_FROM, _CANDIDATES)
+    gold = np.arange(_CANDIDATES) == liked.argmax(axis=1)[:, np.newaxis]
     names = ("relation.mean", "subject", "mention")
-    return Features(names, values, np.full(LEARNED_FROM, CANDIDATES)), gold.reshape(-1)
+    return Features(names, values, np.full(_LEARNED_FROM, _CANDIDATES)), gold.reshape(-1)
 
 
-def ranker_claims(name: str, make: Callable[[], Any]) -> list[Claim]:
+def _ranker_claims(name: str, make: Callable[[], Any]) -> list[Claim]:
     ranker = make()
-    features, gold = draw_candidates(seed=2)
-    some, none = (features.of(np.arange(LEARNED_FROM) < count) for count in (2, 0))
+    features, gold = _draw_candidates(seed=2)
+    some, none = (features.of(np.arange(_LEARNED_FROM) < count) for count in (2, 0))
     backwards = Features(features.names, features.values[::-1], features.counts[::-1])
 
     def score(fitted: Any, asked: Features) -> NDArray[np.float64]:
@@ -271,7 +271,7 @@ def ranker_claims(name: str, make: Callable[[], Any]) -> list[Claim]:
         return as_scores(ranker.explain(asked), scorer=name, shape=asked.values.shape)
 
     scores = score(ranker, features)
-    best, right = (values.reshape(LEARNED_FROM, CANDIDATES).argmax(axis=1) for values in (scores, gold))
+    best, right = (values.reshape(_LEARNED_FROM, _CANDIDATES).argmax(axis=1) for values in (scores, gold))
     return [
         ("it learns what a feature tells of new questions", lambda: bool((best == right).mean() > 0.5)),
         ("what its features add to a score is the score", lambda: close(explain(features).sum(axis=1), scores)),
@@ -286,7 +286,7 @@ def ranker_claims(name: str, make: Callable[[], Any]) -> list[Claim]:
     ]
 
 
-def embed_evenly(questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
+def _embed_evenly(questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
     """Embed every question as the first direction."""
     return np.tile(np.eye(3, dtype=np.float32)[0], (len(questions), 1))
 
@@ -299,11 +299,11 @@ def check_pruner(name: str) -> Iterator[str]:
     vectors = np.random.default_rng(7).normal(size=(count, 3)).astype(np.float32)
     kb.vector_index = ExactVectors(np.arange(count, dtype=np.uint32), vectors)
     yield from check_claims(
-        name, pruner_claims(lambda: make_pruner(name, kb, tagger=EvenTagger, embedder=lambda: embed_evenly), count)
+        name, _pruner_claims(lambda: make_pruner(name, kb, tagger=EvenTagger, embedder=lambda: _embed_evenly), count)
     )
 
 
-def pruner_claims(make: Callable[[], Pruner], entities: int) -> list[Claim]:
+def _pruner_claims(make: Callable[[], Pruner], entities: int) -> list[Claim]:
     texts = [text for text, _ in QUESTIONS]
 
     def links(text: str) -> list[Link]:
@@ -314,10 +314,10 @@ def pruner_claims(make: Callable[[], Pruner], entities: int) -> list[Claim]:
 
     def in_order(sequence: Sequence[str]) -> dict[str, list[object]]:
         pruner = make()
-        return {text: spelt(pruner.links([Question.read(text)])[0]) for text in sequence}
+        return {text: _spelt(pruner.links([Question.read(text)])[0]) for text in sequence}
 
     def together() -> dict[str, list[object]]:
-        return dict(zip(texts, map(spelt, make().links([Question.read(text) for text in texts])), strict=True))
+        return dict(zip(texts, map(_spelt, make().links([Question.read(text) for text in texts])), strict=True))
 
     return [
         ("an empty question has no links", lambda: links("") == links("   ") == []),
@@ -327,7 +327,7 @@ def pruner_claims(make: Callable[[], Pruner], entities: int) -> list[Claim]:
         ),
         (
             "a link has entities of the knowledge base, each once and ascending",
-            lambda: each(lambda link: are_entities(link.entities, entities)),
+            lambda: each(lambda link: _are_entities(link.entities, entities)),
         ),
         ("a rung is one of the ladder", lambda: each(lambda link: link.rung in Rung)),
         (
@@ -341,10 +341,10 @@ def pruner_claims(make: Callable[[], Pruner], entities: int) -> list[Claim]:
     ]
 
 
-def are_entities(rows: NDArray[np.uint32], entities: int) -> bool:
+def _are_entities(rows: NDArray[np.uint32], entities: int) -> bool:
     return len(rows) > 0 and bool((np.diff(rows.astype(np.int64)) > 0).all()) and int(rows[-1]) < entities
 
 
-def spelt(links: list[Link]) -> list[object]:
+def _spelt(links: list[Link]) -> list[object]:
     """Write links out as what can be compared."""
     return [(*link[:5], link.entities.tolist(), *link[6:]) for link in links]

@@ -13,12 +13,12 @@ from kbtools.indexers.readers.sources import read_blocks
 from kbtools.kb.ids import canonical_id, is_literal
 from kbtools.suites.claims import Claim, check_claims
 
-KINDS: tuple[SourceKind, ...] = ("any", *SCHEMAS)
+_KINDS: tuple[SourceKind, ...] = ("any", *SCHEMAS)
 
-DAMAGED = b"\0\xff\n"
+_DAMAGED = b"\0\xff\n"
 """A line that is text in no format."""
 
-IDS = {"subject", "relation", "object", "entity", "type", "old", "new"}
+_IDS = {"subject", "relation", "object", "entity", "type", "old", "new"}
 """Columns that hold ids."""
 
 
@@ -31,12 +31,12 @@ def check_reader(name: str, sample: Path | None = None) -> Iterator[str]:
                 raise SourceMissing(f"reader {name!r} is checked on a small file that it reads, and none is named")
             sample = Path(folder, "own")
             sample.write_bytes(reader.sample)
-        yield from check_claims(name, Contract(name, sample, find_kind(name, sample), Path(folder)).claims(reader))
+        yield from check_claims(name, _Contract(name, sample, _find_kind(name, sample), Path(folder)).claims(reader))
 
 
-def find_kind(name: str, sample: Path) -> SourceKind:
+def _find_kind(name: str, sample: Path) -> SourceKind:
     """Find the kind of rows that a file holds: the first that is read from it."""
-    for kind in KINDS:
+    for kind in _KINDS:
         try:
             if any(Reading(Source(sample, kind), ReadOptions(format=name, max_bad=1.0)).batches()):
                 return kind
@@ -48,7 +48,7 @@ def find_kind(name: str, sample: Path) -> SourceKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Contract:
+class _Contract:
     """A reader and its file; `folder` is for a copy with a damaged line."""
 
     reader: str
@@ -62,11 +62,11 @@ class Contract:
 
     def claims(self, reader: object) -> list[Claim]:
         return [
-            ("suffixes begin with a dot, in lower case", lambda: has_suffixes(reader)),
-            ("a batch has the columns of its kind, and no cell is empty", lambda: all(map(is_whole, self.read()[0]))),
-            ("ids are canonical, and texts can be stored", lambda: all(map(is_storable, self.read()[0]))),
+            ("suffixes begin with a dot, in lower case", lambda: _has_suffixes(reader)),
+            ("a batch has the columns of its kind, and no cell is empty", lambda: all(map(_is_whole, self.read()[0]))),
+            ("ids are canonical, and texts can be stored", lambda: all(map(_is_storable, self.read()[0]))),
             ("a batch says on which line it begins, one after the other", self.lines_ascend),
-            ("read again, the rows are the same", lambda: rows(self.read()[0]) == rows(self.read()[0])),
+            ("read again, the rows are the same", lambda: _rows(self.read()[0]) == _rows(self.read()[0])),
             ("the size of blocks changes no row", self.ignores_blocks),
             ("lines are counted", lambda: self.read()[1].lines > 0),
             ("a damaged line is counted, and costs no other row; a document is refused", self.survives),
@@ -92,12 +92,12 @@ class Contract:
     def survives(self) -> bool:
         copy = self.folder / f"damaged-{self.sample.name}"
         whole = self.sample.read_bytes()
-        copy.write_bytes(whole + (b"" if whole.endswith(b"\n") else b"\n") + DAMAGED)
+        copy.write_bytes(whole + (b"" if whole.endswith(b"\n") else b"\n") + _DAMAGED)
         if getattr(load_class(READERS, self.reader), "whole", False):
             return self.refuses(copy)
         batches, skips = self.read(copy)
         before, skipped = self.read()
-        return rows(batches) == rows(before) and skips.bad == skipped.bad + 1
+        return _rows(batches) == _rows(before) and skips.bad == skipped.bad + 1
 
     def refuses(self, copy: Path) -> bool:
         """Return whether a damaged document is refused."""
@@ -109,11 +109,11 @@ class Contract:
 
     def ignores_blocks(self) -> bool:
         """Compare the rows of the kind that is wanted, since `kbtools index` leaves out the others."""
-        whole, pieces = rows(self.read()[0]), rows(self.read_line_by_line()[0])
+        whole, pieces = _rows(self.read()[0]), _rows(self.read_line_by_line()[0])
         return all(pieces[kind] == whole[kind] for kind in whole)
 
 
-def rows(batches: list[RecordBatch]) -> dict[Kind, list[object]]:
+def _rows(batches: list[RecordBatch]) -> dict[Kind, list[object]]:
     """Collect the rows of every kind, in order."""
     collected: dict[Kind, list[object]] = {}
     for batch in batches:
@@ -121,22 +121,22 @@ def rows(batches: list[RecordBatch]) -> dict[Kind, list[object]]:
     return collected
 
 
-def has_suffixes(reader: object) -> bool:
+def _has_suffixes(reader: object) -> bool:
     suffixes: tuple[str, ...] = reader.suffixes  # type: ignore[attr-defined]
     return isinstance(suffixes, tuple) and all(suffix.startswith(".") and suffix.islower() for suffix in suffixes)
 
 
-def is_whole(batch: RecordBatch) -> bool:
+def _is_whole(batch: RecordBatch) -> bool:
     columns = batch.table.columns
     return batch.table.schema == SCHEMAS[batch.kind] and len(batch.table) > 0 and not any(c.null_count for c in columns)
 
 
-def is_storable(batch: RecordBatch) -> bool:
+def _is_storable(batch: RecordBatch) -> bool:
     """Return whether every id is canonical and every text can be written as UTF-8."""
     for column, values in batch.table.to_pydict().items():
         texts = [value for value in values if isinstance(value, str)]
         if flaw(*texts) or not (column == "language" or all(text.strip() for text in texts)):
             return False
-        if column in IDS and any(canonical_id(text) != text and not is_literal(text) for text in texts):
+        if column in _IDS and any(canonical_id(text) != text and not is_literal(text) for text in texts):
             return False
     return True

@@ -6,19 +6,19 @@ from importlib.resources import files
 
 from kbtools.text.function_words import FUNCTION_WORDS
 
-ENDINGS = ("s", "es", "ed", "d", "ing", "ly", "er", "r", "ers", "rs", "est", "st", "ness")
+_ENDINGS = ("s", "es", "ed", "d", "ing", "ly", "er", "r", "ers", "rs", "est", "st", "ness")
 """Endings of words that stand in the table without them; an `e`, or a letter doubled, may have been lost before it."""
 
-SHORTEST_BASE = 3
+_SHORTEST_BASE = 3
 
 UNKNOWN, ORDINARY, COMMON, VERY_COMMON, FUNCTION = range(5)
 """A word that is in no small dictionary, such as a name; the levels 35, 20 and 10 of SCOWL; a function word."""
 
-WORDS_REMEMBERED = 100_000
+_WORDS_REMEMBERED = 100_000
 
 
 @cache
-def word_levels() -> Mapping[str, int]:
+def _word_levels() -> Mapping[str, int]:
     """Read the table that `benchmarks/make_word_tables.py` makes."""
     lines = files("kbtools.text").joinpath("english_words.txt").read_text(encoding="utf-8").splitlines()
     return {
@@ -30,8 +30,8 @@ def word_levels() -> Mapping[str, int]:
 
 def bases_of(word: str) -> Iterator[str]:
     """Yield what a word may be a form of: `story` of `stories`, `stop` of `stopped`."""
-    for ending in ENDINGS:
-        if word.endswith(ending) and len(base := word[: -len(ending)]) >= SHORTEST_BASE:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(base := word[: -len(ending)]) >= _SHORTEST_BASE:
             yield base
             if ending[0] in "ei":
                 yield f"{base}e"
@@ -41,10 +41,10 @@ def bases_of(word: str) -> Iterator[str]:
                 yield f"{base[:-1]}y"
 
 
-@lru_cache(WORDS_REMEMBERED)
+@lru_cache(_WORDS_REMEMBERED)
 def commonness(word: str) -> int:
     """Return how common a folded word is in English, UNKNOWN to FUNCTION."""
     if word in FUNCTION_WORDS:
         return FUNCTION
-    levels = word_levels()
+    levels = _word_levels()
     return levels.get(word) or max((levels.get(base, UNKNOWN) for base in bases_of(word)), default=UNKNOWN)

@@ -1,22 +1,22 @@
 """The encoding of a text, found from how it begins."""
 
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-PAIRS = 64
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_PAIRS = 64
 """Bytes that are looked at for characters of two bytes, one of them empty in every letter of English."""
 
 
 def wide_encoding(start: bytes) -> str:
     """Return the two-byte encoding of a text, by its mark or by the empty half of each character; else None."""
-    if start.startswith(UTF_16):
+    if start.startswith(_UTF_16):
         return "UTF-16"
-    halves = {"UTF-16LE": start[1:PAIRS:2], "UTF-16BE": start[0:PAIRS:2]}
+    halves = {"UTF-16LE": start[1:_PAIRS:2], "UTF-16BE": start[0:_PAIRS:2]}
     return next((name for name, half in halves.items() if half and half.count(0) > len(half) / 2), "")
 
 
-WESTERN = {"cp1250", "cp1252", "cp1254"}
+_WESTERN = {"cp1250", "cp1252", "cp1254"}
 """Encodings whose texts look alike: a short one is taken for the most frequent, Windows-1252."""
 
-SINGLE = ["cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"]
+_SINGLE = ["cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"]
 """The encodings that office programs write, which are told apart."""
 
 
@@ -45,9 +45,9 @@ def find_encoding(sample: bytes) -> str:
 
     # Whole lines of it, since it looks at each of some encodings: 100 KB take 0.2 s.
     lines = b"\n".join([line for line in sample.split(b"\n") if not line.isascii()][:500])
-    matches = list(from_bytes(lines, cp_isolation=SINGLE))
+    matches = list(from_bytes(lines, cp_isolation=_SINGLE))
     likely = [match.encoding for match in matches if match.chaos <= matches[0].chaos]
-    if likely and not WESTERN.intersection(likely):
+    if likely and not _WESTERN.intersection(likely):
         return likely[0]
     try:
         sample.decode("cp1252")

@@ -33,7 +33,7 @@ COMMON_WORDS = frozenset(
 
 FUNCTION_WORDS = STOP_WORDS | QUESTION_WORDS
 
-FORMS_REMEMBERED = 100_000
+_FORMS_REMEMBERED = 100_000
 """Forms whose meaning is remembered: most questions share their words."""
 
 
@@ -42,7 +42,7 @@ def has_word(form: str) -> bool:
     return form[:1].isalnum() or any(map(str.isalnum, form))
 
 
-@lru_cache(FORMS_REMEMBERED)
+@lru_cache(_FORMS_REMEMBERED)
 def has_content(form: str) -> bool:
     """Return whether a form has meaning: not function words alone; marks do in a title such as `!!!`."""
     if not has_word(form):

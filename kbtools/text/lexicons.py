@@ -12,7 +12,7 @@ from kbtools.text.normaliser import fold, split_words
 
 ENGLISH = "en"
 
-UMLAUTS = {"ae": "a", "oe": "o", "ue": "u"}
+_UMLAUTS = {"ae": "a", "oe": "o", "ue": "u"}
 """Umlauts as who lacks the keys writes them; folding leaves the letters alone."""
 
 
@@ -56,14 +56,14 @@ class Lexicon(NamedTuple):
 @cache
 def lexicon(language: str) -> Lexicon:
     """Return the words of a language, none of one that no table has."""
-    words_alone = [words for tag, words in table("function_words.txt") if tag == language]
+    words_alone = [words for tag, words in _table("function_words.txt") if tag == language]
     hints: dict[str, list[str]] = {}
-    for tag, words, hinted in table("question_words.txt"):
+    for tag, words, hinted in _table("question_words.txt"):
         if tag == language:
             words_alone += [words] if words.startswith("?") else []
-            for word in folded(words):
-                hints.setdefault(respelt(language, word), []).extend(folded(hinted))
-    return Lexicon(language, frozenset(folded(*words_alone)), hints)
+            for word in _folded(words):
+                hints.setdefault(respelt(language, word), []).extend(_folded(hinted))
+    return Lexicon(language, frozenset(_folded(*words_alone)), hints)
 
 
 def function_words(languages: Iterable[str]) -> frozenset[str]:
@@ -81,13 +81,13 @@ def weak_words(languages: Sequence[str]) -> frozenset[str]:
     return function_words(languages) | hinting_words(languages)
 
 
-def table(name: str) -> Iterator[list[str]]:
+def _table(name: str) -> Iterator[list[str]]:
     """Yield the rows of a table beside this module; the first column is the language."""
     for line in files("kbtools.text").joinpath(name).read_text(encoding="utf-8").splitlines():
         yield line.split("\t")
 
 
-def folded(*texts: str) -> list[str]:
+def _folded(*texts: str) -> list[str]:
     """Return the words of texts as questions have them."""
     return split_words(fold(" ".join(texts)))
 
@@ -95,6 +95,6 @@ def folded(*texts: str) -> list[str]:
 def respelt(language: str, word: str) -> str:
     """Return a folded word without the second letters of German umlauts, wherever these may stand."""
     if language == "de":
-        for spelt, letter in UMLAUTS.items():
+        for spelt, letter in _UMLAUTS.items():
             word = word.replace(spelt, letter)
     return word

@@ -11,13 +11,13 @@ from kbtools.text.question import Question, Token
 from kbtools.text.rewritings import APOSTROPHE, join_apostrophes
 from kbtools.text.rungs import Form
 
-LONGEST_PUNCTUATION = 16
+_LONGEST_PUNCTUATION = 16
 """Marks of a name without words: those of FBSQ have three at most."""
 
-LONGEST_RUN = 256
+_LONGEST_RUN = 256
 """Marks in a row that are read; a longer run is no title, and its n-grams grow with its square."""
 
-MOST_APOSTROPHES = 2
+_MOST_APOSTROPHES = 2
 """Apostrophes of one n-gram, `rock 'n' roll` has two; each adds one to the lengths that are tried."""
 
 
@@ -40,7 +40,7 @@ class Ngram(NamedTuple):
         return self.reading is Form.APOSTROPHE
 
 
-NEW = partial(tuple.__new__, Ngram)
+_NEW = partial(tuple.__new__, Ngram)
 
 Runs = Callable[[Sequence[str], frozenset[int]], Iterable[tuple[int, int]]]
 """Lists runs of words whose number is among some lengths: the first and the last word of each, the shorter first."""
@@ -71,18 +71,18 @@ def ngrams(question: Question, *, lengths: Iterable[int], likely: Runs = every_r
         (begin, opening), (end, closing) = words[first], words[last]
         # Made of tuples as they are: calling the class takes three times as long.
         form = spoken[before[first] : behind[last] - 1]
-        every.append(NEW((form, begin, end, opening.start, closing.end, Form.NORMAL)))
+        every.append(_NEW((form, begin, end, opening.start, closing.end, Form.NORMAL)))
     if len(words) < len(question.tokens):
         if APOSTROPHE.search(question.text):
-            every += joined_ngrams(question, words, sorted(wanted))
-        every += punctuation_ngrams(question)
+            every += _joined_ngrams(question, words, sorted(wanted))
+        every += _punctuation_ngrams(question)
     return every
 
 
-def joined_ngrams(question: Question, words: list[tuple[int, Token]], wanted: list[int]) -> Iterator[Ngram]:
+def _joined_ngrams(question: Question, words: list[tuple[int, Token]], wanted: list[int]) -> Iterator[Ngram]:
     """Yield the n-grams with an apostrophe inside, as if it were not there."""
     text = question.text
-    apostrophes = min(len(APOSTROPHE.findall(text)), MOST_APOSTROPHES)
+    apostrophes = min(len(APOSTROPHE.findall(text)), _MOST_APOSTROPHES)
     for length in sorted({length + more for length in wanted for more in range(1, apostrophes + 1)}):
         if length > len(words):
             break
@@ -95,19 +95,19 @@ def joined_ngrams(question: Question, words: list[tuple[int, Token]], wanted: li
                     yield Ngram(joined, first, last, begin.start, finish.end, Form.APOSTROPHE)
 
 
-def punctuation_ngrams(question: Question) -> Iterator[Ngram]:
+def _punctuation_ngrams(question: Question) -> Iterator[Ngram]:
     """Yield the runs of punctuation, whole and in part, spaces left out: names such as `!!!` or `( )` are no more."""
-    marks: list[Mark] = []
+    marks: list[_Mark] = []
     for position, token in enumerate(question.tokens):
         if token.is_word:
-            yield from runs(marks)
+            yield from _runs(marks)
             marks = []
         else:
-            marks.extend(marks_of(position, token, question.text))
-    yield from runs(marks)
+            marks.extend(_marks_of(position, token, question.text))
+    yield from _runs(marks)
 
 
-class Mark(NamedTuple):
+class _Mark(NamedTuple):
     """A mark of a run of punctuation, and where it stands."""
 
     form: str
@@ -116,21 +116,21 @@ class Mark(NamedTuple):
     end: int
 
 
-def marks_of(position: int, token: Token, text: str) -> Iterator[Mark]:
+def _marks_of(position: int, token: Token, text: str) -> Iterator[_Mark]:
     """Take a run of punctuation apart: a character is one mark, though it fold to several (`…`) or be unseen."""
     for start in range(token.start, token.end):
         form = fold_character(text[start])
         if form:
-            yield Mark(form, position, start, start + 1)
+            yield _Mark(form, position, start, start + 1)
 
 
-def runs(marks: list[Mark]) -> Iterator[Ngram]:
+def _runs(marks: list[_Mark]) -> Iterator[Ngram]:
     """Yield every run of marks up to the length of names of punctuation."""
-    if len(marks) > LONGEST_RUN:
+    if len(marks) > _LONGEST_RUN:
         return
     for offset, first in enumerate(marks):
         form = ""
-        for last in marks[offset : offset + LONGEST_PUNCTUATION]:
+        for last in marks[offset : offset + _LONGEST_PUNCTUATION]:
             form += last.form
-            if len(form) <= LONGEST_PUNCTUATION:
+            if len(form) <= _LONGEST_PUNCTUATION:
                 yield Ngram(form, first.token, last.token, first.start, last.end)

@@ -10,10 +10,10 @@ UNPRINTABLE = re.compile(
     "\ud800-\udfff]"  # lone surrogates: bytes of a path that are no UTF-8
 )
 
-LONGEST_SHOWN = 2_000
+_LONGEST_SHOWN = 2_000
 """Characters of an error that are shown: a long path and a sentence."""
 
-MARKS = re.compile(r"[\\`*_\[\]|~#]")
+_MARKS = re.compile(r"[\\`*_\[\]|~#]")
 """Characters that mean something to Markdown within a line; those of HTML are escaped before."""
 
 
@@ -22,7 +22,7 @@ def visible(text: str) -> str:
     return UNPRINTABLE.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
 
 
-def shortened(text: str, most: int = LONGEST_SHOWN) -> str:
+def shortened(text: str, most: int = _LONGEST_SHOWN) -> str:
     """Return a text as it is, or the beginning and the end of a long one: an error may repeat what a file holds."""
     return text if len(text) <= most else f"{text[: most // 2]} [...] {text[-most // 2 :]}"
 
@@ -34,7 +34,7 @@ def html_text(text: str) -> str:
 
 def markdown_text(text: str) -> str:
     """Write a text so that Markdown shows it as it is, on one line: neither marks, nor tags, nor table cells."""
-    return MARKS.sub(r"\\\g<0>", escape(visible(" ".join(text.split())), quote=False))
+    return _MARKS.sub(r"\\\g<0>", escape(visible(" ".join(text.split())), quote=False))
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

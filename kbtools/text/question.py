@@ -12,9 +12,9 @@ from typing import NamedTuple
 from kbtools.quick_records import quick_record
 from kbtools.text.normaliser import fold, fold_character, is_word_character, split_words
 
-ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]\w*);")
-ENTITY_OR_CHARACTER = re.compile(rf"{ENTITY.pattern}|.", re.DOTALL)
-ASCII_TOKENS = re.compile(r"([a-z0-9]+)|&|[^a-z0-9&\s]+")
+_ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]\w*);")
+_ENTITY_OR_CHARACTER = re.compile(rf"{_ENTITY.pattern}|.", re.DOTALL)
+_ASCII_TOKENS = re.compile(r"([a-z0-9]+)|&|[^a-z0-9&\s]+")
 
 
 UNSPACED = re.compile(
@@ -30,11 +30,11 @@ MOST_LETTERS = 2_000
 """Letters of scripts without spaces that are read of a question. A name may begin and end at each, so that they are
 looked up two dozen times: 10,000 take three seconds, as many as are read half a second."""
 
-REACH = 64
+_REACH = 64
 """Words on either side of a mention that speak of the relation, more than a question of SimpleQuestions has. Without
 a limit, scoring every mention beside all other words grows with the square: 2 s for 4,000 characters."""
 
-RUN = re.compile(rf"{UNSPACED.pattern}|(?:(?!{UNSPACED.pattern})\w)+|[^\w\s]+")
+_RUN = re.compile(rf"{UNSPACED.pattern}|(?:(?!{UNSPACED.pattern})\w)+|[^\w\s]+")
 """A letter of a script without spaces is a run of its own: names may begin and end at each."""
 
 
@@ -47,7 +47,7 @@ class Token(NamedTuple):
     is_word: bool
 
 
-NEW = partial(tuple.__new__, Token)
+_NEW = partial(tuple.__new__, Token)
 
 
 def tokenise(text: str) -> list[Token]:
@@ -55,7 +55,7 @@ def tokenise(text: str) -> list[Token]:
 
     The words, joined by spaces, are the normal form of the text.
     """
-    return unescaped_tokens(text) if "&" in text and ENTITY.search(text) else plain_tokens(text)
+    return _unescaped_tokens(text) if "&" in text and _ENTITY.search(text) else plain_tokens(text)
 
 
 def plain_tokens(text: str) -> list[Token]:
@@ -67,15 +67,15 @@ def ascii_tokens(text: str) -> list[Token]:
     """Split a text of ASCII, as most questions are, in a third of the time that any text takes."""
     # Made of tuples as they are: calling the class takes twice as long.
     return [
-        NEW(("and", *match.span(), True) if match[0] == "&" else (match[0], *match.span(), match.lastindex == 1))
-        for match in ASCII_TOKENS.finditer(text.lower())
+        _NEW(("and", *match.span(), True) if match[0] == "&" else (match[0], *match.span(), match.lastindex == 1))
+        for match in _ASCII_TOKENS.finditer(text.lower())
     ]
 
 
 def character_tokens(text: str) -> list[Token]:
     """Split any text by the kind of each folded character."""
     tokens = []
-    for start, end in character_spans(text):
+    for start, end in _character_spans(text):
         folded = fold(text[start:end])
         words = split_words(folded)
         if not words:
@@ -84,11 +84,11 @@ def character_tokens(text: str) -> list[Token]:
     return tokens
 
 
-def unescaped_tokens(text: str) -> list[Token]:
+def _unescaped_tokens(text: str) -> list[Token]:
     """Split a text with HTML entities (`&amp;`); a character spans all letters of its entity."""
     decoded = ""
     places: list[tuple[int, int]] = []
-    for match in ENTITY_OR_CHARACTER.finditer(text):
+    for match in _ENTITY_OR_CHARACTER.finditer(text):
         characters = html.unescape(match.group())
         decoded += characters
         places += [match.span()] * len(characters)
@@ -98,12 +98,12 @@ def unescaped_tokens(text: str) -> list[Token]:
     ]
 
 
-def character_spans(text: str) -> list[tuple[int, int]]:
+def _character_spans(text: str) -> list[tuple[int, int]]:
     """Find the tokens of any text by the kind of each folded character."""
     spans: list[tuple[int, int]] = []
     start, kind = 0, " "
     for position, character in enumerate(text):
-        now = character_kind(character)
+        now = _character_kind(character)
         if now == "mark":
             now = kind if kind == "word" else "punctuation" if kind == "punctuation" else " "
         if now != kind or now == "&":
@@ -115,7 +115,7 @@ def character_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def character_kind(character: str) -> str:
+def _character_kind(character: str) -> str:
     """Return the kind of a character: word, punctuation, `&`, space, or a mark that joins what precedes it."""
     if character.isspace():
         return " "
@@ -139,22 +139,22 @@ class Question:
 
     @classmethod
     def read(cls, text: str) -> "Question":
-        return cls(text, tuple(tokenise(text[: end_of_reading(text)])))
+        return cls(text, tuple(tokenise(text[: _end_of_reading(text)])))
 
     @property
     def unread(self) -> int:
         """Count the characters that are not read, spaces at the ends left out."""
-        return len(self.text[end_of_reading(self.text) :].strip())
+        return len(self.text[_end_of_reading(self.text) :].strip())
 
 
-def end_of_reading(text: str) -> int:
+def _end_of_reading(text: str) -> int:
     """Find where the last run ends that is read."""
     # A text has no more letters and no more runs than characters.
-    limits = [(UNSPACED, MOST_LETTERS), (RUN, MOST_RUNS)]
-    return min((nth_end(pattern, text, most) for pattern, most in limits if len(text) > most), default=len(text))
+    limits = [(UNSPACED, MOST_LETTERS), (_RUN, MOST_RUNS)]
+    return min((_nth_end(pattern, text, most) for pattern, most in limits if len(text) > most), default=len(text))
 
 
-def nth_end(pattern: re.Pattern[str], text: str, number: int) -> int:
+def _nth_end(pattern: re.Pattern[str], text: str, number: int) -> int:
     """Find where the match of a number ends, or the text where there are fewer."""
     return next((match.end() for match in islice(pattern.finditer(text), number - 1, None)), len(text))
 
@@ -188,8 +188,8 @@ class MarkedQuestion:
 
     def tokens_within_reach(self) -> Sequence[Token]:
         tokens = self.question.tokens
-        if len(tokens) <= REACH:
+        if len(tokens) <= _REACH:
             return tokens
         first = bisect_left(tokens, self.start, key=lambda token: token.start)
         last = bisect_left(tokens, self.end, key=lambda token: token.start)
-        return tokens[max(first - REACH, 0) : last + REACH]
+        return tokens[max(first - _REACH, 0) : last + _REACH]

@@ -24,30 +24,30 @@ OUTER = QUESTION_WORDS | AUXILIARIES
 MOST_WRITTEN = 8
 """Words of an n-gram that may be written otherwise: each adds some ten forms to look up."""
 
-MOST_REWRITTEN = 32
+_MOST_REWRITTEN = 32
 """Ways to write an n-gram by the table of an owner."""
 
-PARTICLE = re.compile(
+_PARTICLE = re.compile(
     "(?<=[\uac00-\ud7a3])(?:은|는|이|가|을|를|의|에|에서|에게|에는|에서는|에도|와|과|로|으로|도|만|까지|부터|보다|처럼|"
     "하고|이나|나|이랑|랑|께|께서|한테|이란|란|이라는|라는|이다|입니다|인가요|인가|이야|야|이며|며)"
 )
 """Korean particles, which are written without a space behind a name."""
 
-DIVIDED = re.compile(rf"(?<={UNSPACED.pattern}) (?={UNSPACED.pattern})")
+_DIVIDED = re.compile(rf"(?<={UNSPACED.pattern}) (?={UNSPACED.pattern})")
 """The place of a mark inside a name, `スター・ウォーズ`, that is written without it too."""
 
-HINT = re.compile(rf"{UNSPACED.pattern}|[\uac00-\ud7a3]")
+_HINT = re.compile(rf"{UNSPACED.pattern}|[\uac00-\ud7a3]")
 
-SHORTEST_INNER = 2
+_SHORTEST_INNER = 2
 """Characters of a name that is found inside a word: one is a part of too many."""
 
-LONGEST_INNER = 24
+_LONGEST_INNER = 24
 """Characters of a name that begins or ends inside a word; the forms to look up grow with them."""
 
 HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
 """The place inside a word where another may begin: `#NewYork`, `route66`."""
 
-SHORTEST_DIVIDED, LONGEST_DIVIDED, SHORTEST_PART = 6, 24, 2
+_SHORTEST_DIVIDED, _LONGEST_DIVIDED, _SHORTEST_PART = 6, 24, 2
 """Letters of a word that may be two, or of two that may be one, and of each part."""
 
 Table = Mapping[str, Sequence[Sequence[str]]]
@@ -66,9 +66,9 @@ def every_ngram(
     """
     wanted = frozenset(lengths)
     every = ngrams(question, lengths=wanted, likely=likely)
-    every += variant_ngrams(question, wanted)
+    every += _variant_ngrams(question, wanted)
     if table:
-        every += owner_ngrams(question, wanted, table)
+        every += _owner_ngrams(question, wanted, table)
     if "#" in question.text:
         every += respaced_ngrams(question, wanted)
     if not question.text.isascii():
@@ -76,7 +76,7 @@ def every_ngram(
     return every
 
 
-def variant_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngram]:
+def _variant_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngram]:
     """Yield n-grams as names are stored that are written otherwise: `iron kite ii` as `iron kite 2`."""
     words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
     texts = [token.text for _, token in words]
@@ -85,7 +85,7 @@ def variant_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngra
         return
     # A conjunction is left out between others: alone at an edge it makes no other form.
     edges = [text in CONJUNCTIONS for text in texts]
-    joins = [follows(question.text, words[position - 1 : position + 1]) for position in range(len(words))]
+    joins = [_follows(question.text, words[position - 1 : position + 1]) for position in range(len(words))]
     windows = {
         (first, last)
         for at in special
@@ -101,12 +101,12 @@ def variant_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngra
                 yield Ngram(form, begin, end, opening.start, closing.end, reading)
 
 
-def follows(text: str, pair: list[tuple[int, Token]]) -> bool:
+def _follows(text: str, pair: list[tuple[int, Token]]) -> bool:
     """Return whether the second of two words follows the first without a space."""
     return len(pair) == 2 and not any(map(str.isspace, text[pair[0][1].end : pair[1][1].start]))
 
 
-class Cuts(NamedTuple):
+class _Cuts(NamedTuple):
     """Characters of a question at which a name may begin or end in a word, ascending, its own edges among them."""
 
     starts: list[int]
@@ -118,21 +118,21 @@ def inner_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngram]
 
     A name of several words may begin in one and end in another.
     """
-    if not HINT.search(question.text):
+    if not _HINT.search(question.text):
         return
     words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
-    cuts = [word_cuts(question.text, token) for _, token in words]
+    cuts = [_word_cuts(question.text, token) for _, token in words]
     longest = max(lengths, default=0)
     for at, (first, opening) in enumerate(words):
         for start in cuts[at].starts:
             check_time()
             for (last, closing), other in zip(words[at : at + longest], cuts[at : at + longest], strict=True):
-                for end in other.ends[bisect(other.ends, start) : bisect(other.ends, start + LONGEST_INNER)]:
-                    if end - start >= SHORTEST_INNER and (start > opening.start or end < closing.end):
+                for end in other.ends[bisect(other.ends, start) : bisect(other.ends, start + _LONGEST_INNER)]:
+                    if end - start >= _SHORTEST_INNER and (start > opening.start or end < closing.end):
                         form = normal_form(question.text[start:end])
                         if form.count(" ") + 1 in lengths:
                             yield Ngram(form, first, last, start, end)
-                        if " " in form and (together := DIVIDED.sub("", form)).count(" ") + 1 in lengths:
+                        if " " in form and (together := _DIVIDED.sub("", form)).count(" ") + 1 in lengths:
                             yield Ngram(together, first, last, start, end, Form.OTHERWISE)
 
 
@@ -157,26 +157,26 @@ def divisions(word: str) -> list[str]:
     """List the forms of a word as two: where humps or digits divide it, else, of a rare one, at each letter."""
     if HUMP.search(word):
         return [normal_form(HUMP.sub(" ", word))]
-    if not SHORTEST_DIVIDED <= len(word) <= LONGEST_DIVIDED or not word.isalpha() or UNSPACED.search(word):
+    if not _SHORTEST_DIVIDED <= len(word) <= _LONGEST_DIVIDED or not word.isalpha() or UNSPACED.search(word):
         return []
     form = normal_form(word)
     if commonness(form) > ORDINARY:
         return []
-    return [f"{form[:at]} {form[at:]}" for at in range(SHORTEST_PART, len(form) - SHORTEST_PART + 1)]
+    return [f"{form[:at]} {form[at:]}" for at in range(_SHORTEST_PART, len(form) - _SHORTEST_PART + 1)]
 
 
 def are_parts(before: str, word: str) -> bool:
     """Return whether two words may be one: content words of some length."""
     return (
-        len(before) + len(word) >= SHORTEST_DIVIDED
-        and min(len(before), len(word)) >= SHORTEST_PART
+        len(before) + len(word) >= _SHORTEST_DIVIDED
+        and min(len(before), len(word)) >= _SHORTEST_PART
         and before.isalpha()
         and word.isalpha()
         and FUNCTION_WORDS.isdisjoint((before, word))
     )
 
 
-def word_cuts(text: str, token: Token) -> Cuts:
+def _word_cuts(text: str, token: Token) -> _Cuts:
     """Find where names may begin and end in a word: at each letter of an unspaced script, before a particle."""
     word = text[token.start : token.end]
     inner = [
@@ -185,8 +185,8 @@ def word_cuts(text: str, token: Token) -> Cuts:
         if (UNSPACED.match(word, at - 1) or UNSPACED.match(word, at))
         and unicodedata.category(word[at]) not in ("Mn", "Mc", "Lm")
     ]
-    particles = [token.start + at for at in range(1, len(word)) if PARTICLE.fullmatch(word, at)]
-    return Cuts([token.start, *inner], sorted({*inner, *particles, token.end}))
+    particles = [token.start + at for at in range(1, len(word)) if _PARTICLE.fullmatch(word, at)]
+    return _Cuts([token.start, *inner], sorted({*inner, *particles, token.end}))
 
 
 def variant_table(pairs: Iterable[tuple[str, str]]) -> dict[str, list[list[str]]]:
@@ -219,7 +219,7 @@ def read_variants(path: Path) -> list[tuple[str, str]]:
     return pairs
 
 
-def owner_ngrams(question: Question, lengths: frozenset[int], table: Table) -> Iterator[Ngram]:
+def _owner_ngrams(question: Question, lengths: frozenset[int], table: Table) -> Iterator[Ngram]:
     """Yield the n-grams that hold words of a table, with the other ways to write these."""
     words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
     texts = [token.text for _, token in words]
@@ -244,5 +244,5 @@ def rewrite(words: Sequence[str], table: Table) -> list[str]:
         ]
         for meant, length in steps:
             ways = [[*way, *meant] for way in written[at]]
-            written[at + length] = (written[at + length] + ways)[:MOST_REWRITTEN]
+            written[at + length] = (written[at + length] + ways)[:_MOST_REWRITTEN]
     return [form for form in map(" ".join, written[-1]) if form != " ".join(words)]

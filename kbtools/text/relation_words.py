@@ -9,25 +9,25 @@ from urllib.parse import unquote
 from kbtools.text.function_words import CONTEXT_WORDS, FUNCTION_WORDS
 from kbtools.text.normaliser import fold, split_words
 
-SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-PARTS = re.compile(r"[/.#:]+")
-CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_PARTS = re.compile(r"[/.#:]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
 """The borders of words inside a part, besides punctuation: `birthPlace`, `HTMLPage`, `place_of_birth`."""
 
 
-WORDS_REMEMBERED = 50_000
+_WORDS_REMEMBERED = 50_000
 """Names whose words are remembered: the relations and types of several knowledge bases."""
 
-SUFFIXES = (
+_SUFFIXES = (
     *("", "s", "es", "e", "ed", "d", "er", "r", "ers", "or", "ors", "ing", "ings", "ion", "ions", "ation", "ations"),
     *("ition", "ment", "ly", "y", "ies", "al", "ity", "n", "en", "ian", "ist", "ists", "ness", "ship"),
 )
 """Endings of English words: `published`, `publisher` and `publishing` are forms of one."""
 
-SHORTEST_STEM = 4
+_SHORTEST_STEM = 4
 """Letters of a stem: of fewer, words that mean other things share one."""
 
-STEM = 5
+_STEM = 5
 """Letters by which two words are held to be forms of one, as in the lexical scorer."""
 
 SYMBOL = "\0"
@@ -35,13 +35,13 @@ SYMBOL = "\0"
 
 OPENERS = frozenset("find give list name what whats which who whom whos".split())
 ARTICLES = frozenset("a an another any one some the".split())
-PERSONS = frozenset("someone who whom whos".split())
+_PERSONS = frozenset("someone who whom whos".split())
 AIDS = frozenset("did do does had has have".split())
 PLACES = frozenset("as at for from in off on to under with within".split())
-COPULAS = frozenset("are is me was were".split())
-KINDS = frozenset("example kind kinds name names of sort type types".split())
+_COPULAS = frozenset("are is me was were".split())
+_KINDS = frozenset("example kind kinds name names of sort type types".split())
 
-MEANT = {
+_MEANT = {
     "actor": "person",
     "band": "artist group",
     "book": "work written",
@@ -72,48 +72,48 @@ def relation_parts(name: str) -> list[list[str]]:
     `people.person.place_of_birth` has the parts people, person and place of birth. Of a URL only the last part counts:
     `http://dbpedia.org/ontology/birthPlace` is birth place.
     """
-    if SCHEME.match(name):
+    if _SCHEME.match(name):
         name = unquote(re.split(r"[/#]", name.rstrip("/#"))[-1])
-    parts = (split_part(part) for part in PARTS.split(name))
+    parts = (_split_part(part) for part in _PARTS.split(name))
     return [list(part) for part in parts if part]
 
 
-@lru_cache(WORDS_REMEMBERED)
-def split_part(part: str) -> tuple[str, ...]:
+@lru_cache(_WORDS_REMEMBERED)
+def _split_part(part: str) -> tuple[str, ...]:
     """Split a part of a name into words; thousands of relations share domains and types."""
-    return tuple(split_words(fold(CAMEL.sub(" ", part))))
+    return tuple(split_words(fold(_CAMEL.sub(" ", part))))
 
 
 def relation_words(name: str) -> list[str]:
     """Split a name into its words, those of all its parts in order; empty if it has no letter or digit."""
-    return list(split_once(name))
+    return list(_split_once(name))
 
 
-@lru_cache(WORDS_REMEMBERED)
-def split_once(name: str) -> tuple[str, ...]:
+@lru_cache(_WORDS_REMEMBERED)
+def _split_once(name: str) -> tuple[str, ...]:
     """Split a name that linking and several scorers read."""
     return tuple(word for part in relation_parts(name) for word in part)
 
 
 def words_of_all(names: Iterable[str]) -> frozenset[str]:
     """Gather the words of several names."""
-    return frozenset().union(*map(split_once, names))
+    return frozenset().union(*map(_split_once, names))
 
 
 def stems_of(word: str) -> set[str]:
     """List what a word may be a form of: it, and it without each ending that it has."""
-    cut = (word[: len(word) - len(suffix)] for suffix in SUFFIXES if word.endswith(suffix))
-    return {word} | {stem for stem in cut if len(stem) >= SHORTEST_STEM}
+    cut = (word[: len(word) - len(suffix)] for suffix in _SUFFIXES if word.endswith(suffix))
+    return {word} | {stem for stem in cut if len(stem) >= _SHORTEST_STEM}
 
 
 def stems(words: Iterable[str]) -> set[str]:
-    return {word[:STEM] for word in words}
+    return {word[:_STEM] for word in words}
 
 
 def kind_stems(kinds: Iterable[str]) -> set[str]:
     """Return the stems of kinds of answers, and of the words of types that stand for them."""
     spoken = {form for kind in kinds for form in (kind, kind.removesuffix("s"))}
-    return stems(spoken) | stems(meant for kind in spoken for meant in MEANT.get(kind, "").split())
+    return stems(spoken) | stems(meant for kind in spoken for meant in _MEANT.get(kind, "").split())
 
 
 def answer_kinds(words: Sequence[str]) -> set[str]:
@@ -121,25 +121,25 @@ def answer_kinds(words: Sequence[str]) -> set[str]:
 
     They stand behind the question word or an article (`what is a film by X`); who and where say it themselves.
     """
-    kinds = {"who" if word in PERSONS else word for word in words if word in PERSONS or word == "where"}
+    kinds = {"who" if word in _PERSONS else word for word in words if word in _PERSONS or word == "where"}
     start = next((at for at, word in enumerate(words) if word in OPENERS), len(words))
     near = True  # to the question word, or to an article
     for at, word in enumerate(words[start + 1 :], start + 1):
         possessive = word == SYMBOL and words[at + 1 : at + 2] == ["s"]
         if word in ARTICLES or (word == "s" and words[at - 1] == SYMBOL):
             near = True
-        elif word in KINDS or possessive or (word == SYMBOL and near):
+        elif word in _KINDS or possessive or (word == SYMBOL and near):
             continue
         elif word == "by" or word == SYMBOL or word in PLACES | AIDS | CONTEXT_WORDS:
             break
         elif word in FUNCTION_WORDS:
-            near = near and word in COPULAS
+            near = near and word in _COPULAS
         else:
-            return kinds | set(words[at : at + run_length(words[at:])]) if near else kinds
+            return kinds | set(words[at : at + _run_length(words[at:])]) if near else kinds
     return kinds
 
 
-def run_length(words: Sequence[str]) -> int:
+def _run_length(words: Sequence[str]) -> int:
     """Count the words up to the first that a noun does not go on with."""
     stops = FUNCTION_WORDS | CONTEXT_WORDS | {SYMBOL}
     return next((at for at, word in enumerate(words) if word in stops), len(words))

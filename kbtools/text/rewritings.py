@@ -9,39 +9,39 @@ from kbtools.text.function_words import has_content
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Form
 
-APOSTROPHES = r"'\u2018\u2019\u02bb\u02bc\u02be\u02bf\u00b4`"
-APOSTROPHE = re.compile(rf"(?<=\w)\s?[{APOSTROPHES}](?=\w)")
-BRACKET = re.compile(r"[(\[][^()\[\]]*[)\]]\s*$")
+_APOSTROPHES = r"'\u2018\u2019\u02bb\u02bc\u02be\u02bf\u00b4`"
+APOSTROPHE = re.compile(rf"(?<=\w)\s?[{_APOSTROPHES}](?=\w)")
+_BRACKET = re.compile(r"[(\[][^()\[\]]*[)\]]\s*$")
 # Letters of Latin-1 and Latin Extended, Vietnamese letters and dashes: what FBSQ's names lost a `\u` before.
-HEXADECIMAL = r"(?:0[0-9a-f]{3}|1e[0-9a-f]{2}|20[0-9a-f]{2})"
-LOST_ESCAPE = re.compile(rf"(?<=[^\W\d_]){HEXADECIMAL}|{HEXADECIMAL}(?=[^\W\d_])", re.IGNORECASE)
+_HEXADECIMAL = r"(?:0[0-9a-f]{3}|1e[0-9a-f]{2}|20[0-9a-f]{2})"
+_LOST_ESCAPE = re.compile(rf"(?<=[^\W\d_]){_HEXADECIMAL}|{_HEXADECIMAL}(?=[^\W\d_])", re.IGNORECASE)
 ENTITY = re.compile(r"&#?\w+;")
 
 # Parts of headings in catalogues: `[sound recording]`, `Twall, Mark, 1835-1910`, `Dorn. Ministry of Fish`, ` / by Ada`.
-MEDIUM = re.compile(r" \[[^\[\]]+\](?= )")
-YEARS = re.compile(
+_MEDIUM = re.compile(r" \[[^\[\]]+\](?= )")
+_YEARS = re.compile(
     r", (?:(?:ca|fl|b|d|born|died|active)\.? \d{4}\??|\d{4}\??(?= ?[-\u2013]))"
     r"(?: ?[-\u2013] ?(?:(?:ca|d)\.? )?(?:\d{4}\??)?)?\.?$"
 )
-AUTHORITY = re.compile(r"^[^\W\d_][^.,/]*[^\W\d_]{3}\. (?=[^\W\d_]\w* )")
-RESPONSIBILITY = re.compile(r" / .*$")
-SUBTITLE = re.compile(r" : .*$")
+_AUTHORITY = re.compile(r"^[^\W\d_][^.,/]*[^\W\d_]{3}\. (?=[^\W\d_]\w* )")
+_RESPONSIBILITY = re.compile(r" / .*$")
+_SUBTITLE = re.compile(r" : .*$")
 
-THOUSANDS = re.compile(r"\d,\d{3}(?!\d)")
+_THOUSANDS = re.compile(r"\d,\d{3}(?!\d)")
 
-GREEK = re.compile(r"(?<![\u0370-\u03ff\u1f00-\u1fff])[\u0391-\u03c9](?![\u0370-\u03ff\u1f00-\u1fff])")
+_GREEK = re.compile(r"(?<![\u0370-\u03ff\u1f00-\u1fff])[\u0391-\u03c9](?![\u0370-\u03ff\u1f00-\u1fff])")
 """A letter that stands for itself, as in `TGF-β`."""
 
-SIGN = re.compile(r"(?<=[^\W\d_])[!$@](?=[^\W\d_])|\+(?=[\s\d+]|$)")
-SPELT_SIGNS = {"!": "i", "$": "s", "@": "a", "+": " plus "}
+_SIGN = re.compile(r"(?<=[^\W\d_])[!$@](?=[^\W\d_])|\+(?=[\s\d+]|$)")
+_SPELT_SIGNS = {"!": "i", "$": "s", "@": "a", "+": " plus "}
 """Signs that are read as letters or a word: `P!nk`, `A$AP`, `+44`."""
 
 REWRITABLE = re.compile(
-    rf"[{APOSTROPHES}(\[,]|&#?\w+;|[01][0-9a-fA-F]{{3}}|20[0-9a-fA-F]{{2}}| [:/] |\w{{4}}\. \w|"
-    rf"{SIGN.pattern}|{GREEK.pattern}"
+    rf"[{_APOSTROPHES}(\[,]|&#?\w+;|[01][0-9a-fA-F]{{3}}|20[0-9a-fA-F]{{2}}| [:/] |\w{{4}}\. \w|"
+    rf"{_SIGN.pattern}|{_GREEK.pattern}"
 )
 
-LEGAL_FORMS = {
+_LEGAL_FORMS = {
     "corporation": "corp", "incorporated": "inc", "company": "co", "limited": "ltd", "limited company": "ltd",
     "limited liability company": "llc", "public limited company": "plc", "limited partnership": "lp",
     "gesellschaft mit beschrankter haftung": "gmbh", "aktiengesellschaft": "ag", "kommanditgesellschaft": "kg",
@@ -51,25 +51,25 @@ LEGAL_FORMS = {
 }  # fmt: skip
 """Legal forms of companies written out, in normal form, and their abbreviations."""
 
-AMBIGUOUS = frozenset("ab ag as co company kg limited lp pt sa se sia".split())
+_AMBIGUOUS = frozenset("ab ag as co company kg limited lp pt sa se sia".split())
 """Legal forms that other names end with too, `Bad Company`: they are left out behind two words or more."""
 
-ABBREVIATED = AMBIGUOUS.union(
-    LEGAL_FORMS.values(),
+_ABBREVIATED = _AMBIGUOUS.union(
+    _LEGAL_FORMS.values(),
     """aps asa bhd doo ood eood gbr jsc kft kgaa llp mbh oao ohg ojsc ooo oyj pao pte pty sarl sas sasu tbk zao
     zrt""".split(),
 )
 LEADING = re.compile(r"^(pt|ooo|oao|zao|pao|sia) (?=\w+ )")
-LEGAL = re.compile(rf" ({'|'.join(sorted({*LEGAL_FORMS, *ABBREVIATED}, key=len, reverse=True))})$")
-LEGAL_WORDS = frozenset(form.rsplit(" ", 1)[-1] for form in {*LEGAL_FORMS, *ABBREVIATED})
+_LEGAL = re.compile(rf" ({'|'.join(sorted({*_LEGAL_FORMS, *_ABBREVIATED}, key=len, reverse=True))})$")
+LEGAL_WORDS = frozenset(form.rsplit(" ", 1)[-1] for form in {*_LEGAL_FORMS, *_ABBREVIATED})
 """The last words of legal forms."""
 
-MONTHS = "january february march april may june july august september october november december".split()
-MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" for month in MONTHS)
-DAY = r"\d\d?(?:st|nd|rd|th)?"
-DATE = re.compile(
-    rf"(?P<month>{MONTH}) (?P<day>{DAY})(?: (?P<year>\d{{4}}))?|"
-    rf"(?P<before>{DAY}) (?:of )?(?P<after>{MONTH})(?: (?P<last>\d{{4}}))?|"
+_MONTHS = "january february march april may june july august september october november december".split()
+_MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" for month in _MONTHS)
+_DAY = r"\d\d?(?:st|nd|rd|th)?"
+_DATE = re.compile(
+    rf"(?P<month>{_MONTH}) (?P<day>{_DAY})(?: (?P<year>\d{{4}}))?|"
+    rf"(?P<before>{_DAY}) (?:of )?(?P<after>{_MONTH})(?: (?P<last>\d{{4}}))?|"
     r"(?P<first>\d{4}) (?P<number>0[1-9]|1[0-2]) (?P<end>\d\d)"
 )
 
@@ -82,23 +82,23 @@ def join_apostrophes(text: str) -> str:
 def rewritings(name: str) -> list[tuple[str, Form]]:
     """Rewrite a name in each way that applies; the strictest first."""
     rewritten = [(join_apostrophes(name), Form.APOSTROPHE)]
-    bracket = BRACKET.search(name)
+    bracket = _BRACKET.search(name)
     if bracket:
         bare = name[: bracket.start()]
         rewritten += [(bare, Form.BRACKET), (join_apostrophes(bare), Form.BRACKET)]
     bare = bare if bracket else name
-    heading = YEARS.sub("", MEDIUM.sub("", bare))
-    if RESPONSIBILITY.search(heading) and SUBTITLE.search(heading):
-        rewritten.append((heading := RESPONSIBILITY.sub("", heading), Form.BRACKET))
-    rewritten += [(text, Form.COMMA) for text in turned(heading)]
+    heading = _YEARS.sub("", _MEDIUM.sub("", bare))
+    if _RESPONSIBILITY.search(heading) and _SUBTITLE.search(heading):
+        rewritten.append((heading := _RESPONSIBILITY.sub("", heading), Form.BRACKET))
+    rewritten += [(text, Form.COMMA) for text in _turned(heading)]
     if heading != bare:
         rewritten.append((heading, Form.BRACKET))
-    if AUTHORITY.search(heading):
-        rewritten.append((AUTHORITY.sub("", heading), Form.BRACKET))
-    decoded = LOST_ESCAPE.sub(decode_escape, html.unescape(name) if ENTITY.search(name) else name)
+    if _AUTHORITY.search(heading):
+        rewritten.append((_AUTHORITY.sub("", heading), Form.BRACKET))
+    decoded = _LOST_ESCAPE.sub(_decode_escape, html.unescape(name) if ENTITY.search(name) else name)
     if decoded != name:
         rewritten.append((decoded, Form.ESCAPE))
-    spelt = GREEK.sub(spell_letter, SIGN.sub(lambda sign: SPELT_SIGNS[sign.group()], name))
+    spelt = _GREEK.sub(_spell_letter, _SIGN.sub(lambda sign: _SPELT_SIGNS[sign.group()], name))
     if spelt != name:
         rewritten.append((spelt, Form.OTHERWISE))
     return rewritten
@@ -106,12 +106,12 @@ def rewritings(name: str) -> list[tuple[str, Form]]:
 
 def title_of(name: str) -> str:
     """Return a catalogue's title in normal form, without what it says of the edition, the subtitle and the authors."""
-    return normal_form(SUBTITLE.sub("", RESPONSIBILITY.sub("", MEDIUM.sub("", BRACKET.sub("", name)))))
+    return normal_form(_SUBTITLE.sub("", _RESPONSIBILITY.sub("", _MEDIUM.sub("", _BRACKET.sub("", name)))))
 
 
-def turned(name: str) -> list[str]:
+def _turned(name: str) -> list[str]:
     """Return a name with its last part first, turned at its one comma, and that part alone."""
-    if name.count(",") != 1 or THOUSANDS.search(name):
+    if name.count(",") != 1 or _THOUSANDS.search(name):
         return []
     last, first = name.split(",")
     return [f"{first} {last}", last]
@@ -120,13 +120,13 @@ def turned(name: str) -> list[str]:
 def contradict(one: str, other: str) -> bool:
     """Return whether the brackets or years behind two names share no word: `(1992)` and `(1996)`."""
     own, others = (
-        {word for part in (BRACKET, YEARS) for mark in part.findall(name) for word in normal_form(mark).split(" ")}
+        {word for part in (_BRACKET, _YEARS) for mark in part.findall(name) for word in normal_form(mark).split(" ")}
         for name in (one, other)
     )
     return bool(own and others) and own.isdisjoint(others)
 
 
-def spell_letter(letter: re.Match[str]) -> str:
+def _spell_letter(letter: re.Match[str]) -> str:
     """Spell a Greek letter by its name."""
     return unicodedata.name(letter.group()).split(" WITH ")[0].rsplit(" ", 1)[-1].lower()
 
@@ -134,7 +134,7 @@ def spell_letter(letter: re.Match[str]) -> str:
 def respelt(form: str) -> Iterator[tuple[str, Form]]:
     """Yield other spellings of a date, and of a company with its legal form abbreviated or left out."""
     if date := read_date(form):
-        year, month, day = date[0] if len(date) > 2 else "", MONTHS[int(date[-2]) - 1], str(int(date[-1]))
+        year, month, day = date[0] if len(date) > 2 else "", _MONTHS[int(date[-2]) - 1], str(int(date[-1]))
         spellings = [f"{month} {day} {year}".strip(), f"{day} {month} {year}".strip(), " ".join(date)]
         yield from ((text, Form.OTHERWISE) for text in spellings[: 3 if year else 2])
     bare, ends = part_company(form)
@@ -145,26 +145,26 @@ def respelt(form: str) -> Iterator[tuple[str, Form]]:
 def part_company(form: str) -> tuple[str, list[str]]:
     """Part the normal form of a company's name from its legal forms, abbreviated; a name without any is itself."""
     bare, ends = LEADING.sub("", form), [lead[1] for lead in [LEADING.match(form)] if lead]
-    while bare.rsplit(" ", 1)[-1] in LEGAL_WORDS and (end := LEGAL.search(bare)):
+    while bare.rsplit(" ", 1)[-1] in LEGAL_WORDS and (end := _LEGAL.search(bare)):
         bare = bare[: end.start()]
-        ends.insert(0, LEGAL_FORMS.get(end[1], end[1]))
-    is_name = has_content(bare) and len(bare) > 1 and (" " in bare or not AMBIGUOUS.issuperset(ends))
+        ends.insert(0, _LEGAL_FORMS.get(end[1], end[1]))
+    is_name = has_content(bare) and len(bare) > 1 and (" " in bare or not _AMBIGUOUS.issuperset(ends))
     return (bare, ends) if is_name else (form, [])
 
 
 def read_date(form: str) -> tuple[str, ...]:
     """Read a date in normal form, such as `july 20 1969`, as digits of its year, if it has one, month and day."""
-    date = DATE.fullmatch(form)
+    date = _DATE.fullmatch(form)
     if not date:
         return ()
     day = int((date["day"] or date["before"] or date["end"])[:2].rstrip("snrt"))
-    months = [month[:3] for month in MONTHS]
+    months = [month[:3] for month in _MONTHS]
     number = int(date["number"] or months.index((date["month"] or date["after"])[:3]) + 1)
     year = date["year"] or date["last"] or date["first"]
     return (*([year] if year else []), f"{number:02}", f"{day:02}") if 1 <= day <= 31 else ()
 
 
-def decode_escape(match: re.Match[str]) -> str:
+def _decode_escape(match: re.Match[str]) -> str:
     """Read four hexadecimal digits as the letter or mark that lost its `\\u`; leave them where they name none."""
     character = chr(int(match.group(), 16))
     spells = not character.isascii() and character.isprintable() and not character.isspace()

@@ -44,10 +44,10 @@ class Form(IntEnum):
     @property
     def rung(self) -> Rung:
         """Return the strictest rung of a match of this form."""
-        return STRICTEST[self]
+        return _STRICTEST[self]
 
 
-STRICTEST = dict.fromkeys(Form, Rung.VARIANT) | {Form.NORMAL: Rung.EXACT, Form.APOSTROPHE: Rung.APOSTROPHE}
+_STRICTEST = dict.fromkeys(Form, Rung.VARIANT) | {Form.NORMAL: Rung.EXACT, Form.APOSTROPHE: Rung.APOSTROPHE}
 
 
 def compare(surface: str, name: str) -> Rung:

@@ -11,7 +11,7 @@ from kbtools.text.question import UNSPACED
 from kbtools.text.rewritings import ENTITY, REWRITABLE, part_company, respelt, rewritings
 from kbtools.text.rungs import Form
 
-SHORT = {
+_SHORT = {
     "avenue": "ave", "boulevard": "blvd", "doctor": "dr", "fort": "ft", "junior": "jr", "mister": "mr", "mount": "mt",
     "number": "no", "part": "pt", "road": "rd", "saint": "st", "senior": "sr", "street": "st", "versus": "vs",
     "volume": "vol", "brothers": "bros",
@@ -21,55 +21,55 @@ SHORT = {
 CONJUNCTIONS = frozenset({"and", "n"})
 """Words left out between others; `&` is read as `and`, and `+` is no word."""
 
-UNITS = dict(zip("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+_UNITS = dict(zip("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
                  "sixteen seventeen eighteen nineteen".split(), range(20), strict=True))  # fmt: skip
-TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
-IRREGULAR = {
+_TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
+_IRREGULAR = {
     "first": 1, "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12,
 }  # fmt: skip
-ORDINALS = (
-    IRREGULAR
-    | {f"{word}th": value for word, value in UNITS.items() if value not in IRREGULAR.values()}
-    | {f"{word[:-1]}ieth": value for word, value in TENS.items()}
+_ORDINALS = (
+    _IRREGULAR
+    | {f"{word}th": value for word, value in _UNITS.items() if value not in _IRREGULAR.values()}
+    | {f"{word[:-1]}ieth": value for word, value in _TENS.items()}
 )
-ROMAN = re.compile(r"(x{0,3})(ix|iv|v?i{0,3})")
-COUNTED = re.compile(r"(\d+)(?:st|nd|rd|th)")
+_ROMAN = re.compile(r"(x{0,3})(ix|iv|v?i{0,3})")
+_COUNTED = re.compile(r"(\d+)(?:st|nd|rd|th)")
 
-MOST_LETTERS = 3
+_MOST_LETTERS = 3
 """Letters of a word that is part of a code, as in `GDC-0941`, `IL-2` and `AT&T`."""
 
-LONG_NUMBER = 8
+_LONG_NUMBER = 8
 """Digits of a number that may be divided anyhow, such as an ISBN; `8 1 2` is no 812."""
 
-YEAR = re.compile(r"1[5-9]\d\d|20\d\d")
+_YEAR = re.compile(r"1[5-9]\d\d|20\d\d")
 """Numbers that stand beside words without being part of a code with them."""
 
-SPECIAL = frozenset(SHORT) | CONJUNCTIONS | UNITS.keys() | TENS.keys() | ORDINALS.keys() | {"hundred", "v"}
+SPECIAL = frozenset(_SHORT) | CONJUNCTIONS | _UNITS.keys() | _TENS.keys() | _ORDINALS.keys() | {"hundred", "v"}
 
-WORDS_REMEMBERED = 100_000
+_WORDS_REMEMBERED = 100_000
 """Words whose rewriting is remembered, a limit since numbers and misspelt words have no end."""
 
-PLAIN = frozenset("ast")
+_PLAIN = frozenset("ast")
 """Letters that most questions have as words, an article and endings behind an apostrophe: alone they are no initial."""
 
 ARTICLE = re.compile(r"(?:the|an?) (?=.)")
 JOINED = re.compile("[-/]")
 
 
-@lru_cache(WORDS_REMEMBERED)
+@lru_cache(_WORDS_REMEMBERED)
 def roman_value(word: str) -> int:
     """Read a Roman numeral up to 39; 0 for any other word."""
-    match = ROMAN.fullmatch(word)
+    match = _ROMAN.fullmatch(word)
     if not match or not word:
         return 0
     ones = {"ix": 9, "iv": 4}.get(match.group(2), match.group(2).count("i") + 5 * match.group(2).count("v"))
     return 10 * len(match.group(1)) + ones
 
 
-@lru_cache(WORDS_REMEMBERED)
+@lru_cache(_WORDS_REMEMBERED)
 def is_special(word: str) -> bool:
     """Return whether some rule may rewrite a word."""
-    if word in PLAIN:
+    if word in _PLAIN:
         return False
     return (
         word in SPECIAL or len(word) == 1 or not word.isalpha() or roman_value(word) > 0 or bool(UNSPACED.search(word))
@@ -82,8 +82,8 @@ def variant_forms(words: Sequence[str], joins: Sequence[bool], *, articles: bool
     `joins` tells of each word whether it follows the one before it without a space. Inner initials are left out of a
     shortened form, inner articles too where that is wished.
     """
-    spelt, joined = abbreviated(words, joins)
-    whole = " ".join(as_codes(spelt, joined))
+    spelt, joined = _abbreviated(words, joins)
+    whole = " ".join(_as_codes(spelt, joined))
     whole = whole if whole.isascii() else normal_form(whole)  # of words in ASCII it is itself
     normal = " ".join(words)
     if whole != normal:
@@ -102,7 +102,7 @@ def variant_forms(words: Sequence[str], joins: Sequence[bool], *, articles: bool
             yield fewer, Form.SHORTENED
 
 
-def abbreviated(words: Sequence[str], joins: Sequence[bool]) -> tuple[list[str], list[bool]]:
+def _abbreviated(words: Sequence[str], joins: Sequence[bool]) -> tuple[list[str], list[bool]]:
     """Write numbers as digits and words by their abbreviations, conjunctions left out; a single word stays."""
     spelt: list[str] = []
     joined: list[bool] = []
@@ -113,37 +113,37 @@ def abbreviated(words: Sequence[str], joins: Sequence[bool]) -> tuple[list[str],
         if inner and word in CONJUNCTIONS:
             place += 1
             continue
-        if inner and word == "the" and words[place + 1] in ORDINALS:
+        if inner and word == "the" and words[place + 1] in _ORDINALS:
             place += 1
             continue
         if last > 0 and not (joins[place] and len(word) == 1):
-            number, length = number_at(words, place)
+            number, length = _number_at(words, place)
             if number is not None:
                 word = str(number)
             elif inner and word == "v":
                 word = "vs"
             else:
-                word = SHORT.get(word, word)
+                word = _SHORT.get(word, word)
         spelt.append(word)
         joined.append(joins[place])
         place += length
     return spelt, joined
 
 
-def number_at(words: Sequence[str], place: int) -> tuple[int | None, int]:
+def _number_at(words: Sequence[str], place: int) -> tuple[int | None, int]:
     """Read the number that begins at a place, spelt, ordinal or Roman, and the words that it takes."""
     word = words[place]
     following = words[place + 1] if place + 1 < len(words) else ""
-    if word in TENS:
-        units = UNITS.get(following) or ORDINALS.get(following) or 0
-        return (TENS[word] + units, 2) if 0 < units < 10 else (TENS[word], 1)
-    if word in UNITS and following == "hundred":
+    if word in _TENS:
+        units = _UNITS.get(following) or _ORDINALS.get(following) or 0
+        return (_TENS[word] + units, 2) if 0 < units < 10 else (_TENS[word], 1)
+    if word in _UNITS and following == "hundred":
         rest = place + 2 + (words[place + 2 : place + 3] == ["and"])
-        more, length = number_at(words, rest) if rest < len(words) and words[rest] in UNITS | TENS else (None, 0)
-        return 100 * UNITS[word] + (more or 0), rest - place + length if more else 2
-    if word in UNITS or word in ORDINALS:
-        return UNITS.get(word, ORDINALS.get(word)), 1
-    counted = COUNTED.fullmatch(word)
+        more, length = _number_at(words, rest) if rest < len(words) and words[rest] in _UNITS | _TENS else (None, 0)
+        return 100 * _UNITS[word] + (more or 0), rest - place + length if more else 2
+    if word in _UNITS or word in _ORDINALS:
+        return _UNITS.get(word, _ORDINALS.get(word)), 1
+    counted = _COUNTED.fullmatch(word)
     if counted:
         return int(counted.group(1)), 1
     if len(word) > 1 or (place == len(words) - 1 and place > 0 and words[place - 1].isalpha()):
@@ -151,12 +151,12 @@ def number_at(words: Sequence[str], place: int) -> tuple[int | None, int]:
     return None, 1
 
 
-def as_codes(words: Sequence[str], joins: Sequence[bool]) -> list[str]:
+def _as_codes(words: Sequence[str], joins: Sequence[bool]) -> list[str]:
     """Join initials, and the parts of codes: `d k harrow` is `dk harrow`, `gdc 0941` is `gdc0941`."""
     runs: list[list[str]] = []
     thousands: list[bool] = []
     for word, join in zip(words, joins, strict=True):
-        if runs and are_one_code(runs[-1][-1], word, join=join):
+        if runs and _are_one_code(runs[-1][-1], word, join=join):
             runs[-1].append(word)
             thousands[-1] = thousands[-1] and join and len(word) == 3
         else:
@@ -166,11 +166,11 @@ def as_codes(words: Sequence[str], joins: Sequence[bool]) -> list[str]:
     for run, is_grouped in zip(runs, thousands, strict=True):
         code = "".join(run)
         is_number = all(word.isdigit() for word in run)
-        parts += [code] if not is_number or is_grouped or len(code) >= LONG_NUMBER else run
+        parts += [code] if not is_number or is_grouped or len(code) >= _LONG_NUMBER else run
     return parts
 
 
-def are_one_code(before: str, word: str, *, join: bool) -> bool:
+def _are_one_code(before: str, word: str, *, join: bool) -> bool:
     """Return whether two adjacent words are parts of one code: initials, numbers, or short and joined.
 
     So are words of scripts without spaces, with any mark between them: `スター・ウォーズ` is `スターウォーズ`.
@@ -181,22 +181,22 @@ def are_one_code(before: str, word: str, *, join: bool) -> bool:
         return True
     if before[-1].isdigit() and word[0].isdigit():
         return True
-    if not (is_short(before) and is_short(word)):
+    if not (_is_short(before) and _is_short(word)):
         return False
     if join:
         return True
     numbered = before[-1].isdigit() or word[0].isdigit()
-    return numbered and not any(YEAR.fullmatch(part) or part in STOP_WORDS for part in (before, word))
+    return numbered and not any(_YEAR.fullmatch(part) or part in STOP_WORDS for part in (before, word))
 
 
 @lru_cache(100_000)
-def is_short(word: str) -> bool:
-    return len(word) <= MOST_LETTERS or any(character.isdigit() for character in word)
+def _is_short(word: str) -> bool:
+    return len(word) <= _MOST_LETTERS or any(character.isdigit() for character in word)
 
 
 def core_form(name: str) -> str:
     """Return the words of a name that tell it from others: numbers and codes as digits, without a legal form."""
-    spelt = " ".join(as_codes(*abbreviated(*words_of(name))))
+    spelt = " ".join(_as_codes(*_abbreviated(*words_of(name))))
     return part_company(spelt)[0]
 
 

@@ -39,16 +39,16 @@ second, without `UNSEEN`: relation first of all, and given the subject where tra
 questions of FBSQ: 77.3 and 92.5 % at 0, 77.6 and 93.5 % at 0.1, 77.4 and 94.4 % at 0.2, 75.8 and 94.4 % at 0.5.
 """
 
-BY_ROW = ("names", "learned")
+_BY_ROW = ("names", "learned")
 """The weights that have an entry for each relation."""
 
 
-ENCODER, NETWORK = (
+_ENCODER, _NETWORK = (
     f"kbtools.scorers.encoders.sentence_forward:{name}" for name in ("SentenceForward", "EncoderForward")
 )
 
 
-class QuestionEncoder(Protocol):
+class _QuestionEncoder(Protocol):
     """An encoder of texts, as torch computes it or ONNX Runtime."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -56,11 +56,11 @@ class QuestionEncoder(Protocol):
         ...
 
 
-class QuestionNetwork(StoredNetwork, Protocol):
+class _QuestionNetwork(StoredNetwork, Protocol):
     """A network that scores relations for texts."""
 
     @property
-    def encoder(self) -> "QuestionEncoder": ...
+    def encoder(self) -> "_QuestionEncoder": ...
 
     def score_vectors(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Score texts by their vectors, (texts, dim): (texts, relations)."""
@@ -70,11 +70,11 @@ class QuestionNetwork(StoredNetwork, Protocol):
 class EncoderScorer(SavedNetwork):
     """The plugin `encoder`: f(q)·E(r), a cosine where nothing is trained, and a share of the score of `lexical`."""
 
-    network: QuestionNetwork
+    network: _QuestionNetwork
     settings: ClassVar = PretrainedSettings()
     """The settings of its training, which are others than those of networks over words."""
 
-    def __init__(self, network: QuestionNetwork, rows: Sequence[str], *, texts: Sequence[str], weight: float) -> None:
+    def __init__(self, network: _QuestionNetwork, rows: Sequence[str], *, texts: Sequence[str], weight: float) -> None:
         self.network = network
         self.rows = tuple(rows)
         self.lexical = LexicalScorer(texts)
@@ -89,9 +89,9 @@ class EncoderScorer(SavedNetwork):
             scorer.trainable.to(place)
             return scorer
         files = read_files()
-        encoder = import_object(ENCODER).of_files(files)
+        encoder = import_object(_ENCODER).of_files(files)
         names = name_vectors(encoder.encode, relations, digest=files.digest, dim=encoder.dim)
-        network = import_object(NETWORK)(encoder, names, np.zeros_like(names))
+        network = import_object(_NETWORK)(encoder, names, np.zeros_like(names))
         return cls(network, relations, texts=relations, weight=LEXICAL)
 
     @classmethod
@@ -125,10 +125,10 @@ class EncoderScorer(SavedNetwork):
         """Rebuild a trained scorer, its rows in the order of the knowledge base's; raise ModelError for other rows."""
         saved = read_checkpoint(folder)
         order = match_rows(folder, trained=saved.rows, present=kb.relations, what="relations")
-        saved = saved.in_order(order, by_row=BY_ROW)
+        saved = saved.in_order(order, by_row=_BY_ROW)
         if without_torch(device):
             with other_network(folder):
-                network: QuestionNetwork = import_object(NETWORK).rebuild(saved)
+                network: _QuestionNetwork = import_object(_NETWORK).rebuild(saved)
         else:
             rebuild = import_object("kbtools.scorers.encoders.encoder_network:rebuild_encoder_network")
             network = rebuild(saved, len(kb.relations), folder=folder, device=device)
@@ -165,7 +165,7 @@ def name_vectors(
 ) -> NDArray[np.float32]:
     """Return the mean of the vectors of a relation's whole name and of its last two parts: (relations, dim)."""
     parts = [relation_parts(relation) for relation in relations]
-    texts = [joined(name) for name in parts] + [joined(name[-2:]) for name in parts]
+    texts = [_joined(name) for name in parts] + [_joined(name[-2:]) for name in parts]
     # A text that several relations share is encoded once.
     distinct = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     packed = keep("vectors", json.dumps([digest, *distinct]), lambda: encode(list(distinct)).astype("<f4").tobytes())
@@ -174,5 +174,5 @@ def name_vectors(
     return np.asarray((whole + last) / 2, dtype=np.float32)
 
 
-def joined(parts: Sequence[Sequence[str]]) -> str:
+def _joined(parts: Sequence[Sequence[str]]) -> str:
     return " ".join(word for part in parts for word in part)

@@ -29,10 +29,10 @@ from kbtools.scorers.networks.devices import arrays, restore_network, scoring
 from kbtools.scorers.networks.export import export_graph
 from kbtools.scorers.networks.words import group_by_length
 
-TEXTS_AT_ONCE = 256
+_TEXTS_AT_ONCE = 256
 """Texts in one batch: more are no faster on a CPU."""
 
-FARTHEST = 128
+_FARTHEST = 128
 """The distance at which the last class of MPNet begins."""
 
 
@@ -73,7 +73,7 @@ class SentenceEncoder(nn.Module):
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         tokens = self.tokens(texts)
         with scoring(len(texts)):
-            for rows in group_by_length(tokens, most=TEXTS_AT_ONCE):
+            for rows in group_by_length(tokens, most=_TEXTS_AT_ONCE):
                 group = torch.tensor([tokens[row] for row in rows], device=self.device)
                 vectors[rows] = self(group).cpu().numpy()
         return vectors
@@ -142,7 +142,7 @@ def rebuild_encoder_network(saved: Checkpoint, relations: int, *, folder: Path, 
     return restore_network(network, saved.weights, folder=folder, device=device)
 
 
-class Layer(nn.Module):
+class _Layer(nn.Module):
     """Attention and a network of one hidden layer, each added to its input and normalised."""
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -180,7 +180,7 @@ class Transformer(nn.Module):
         self.words = nn.Embedding(config.words, config.dim)
         self.positions = nn.Embedding(config.positions, config.dim)
         self.norm = nn.LayerNorm(config.dim, eps=config.epsilon)
-        self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
+        self.layers = nn.ModuleList(_Layer(config) for _ in range(config.layers))
         if config.distances:
             self.distances = nn.Embedding(config.distances, config.heads)
 
@@ -205,11 +205,11 @@ class Transformer(nn.Module):
     def distance_bias(self, length: int) -> Tensor:
         """Return what the attention of MPNet adds for distances: (heads, length, length)."""
         place = torch.arange(length, device=self.distances.weight.device)
-        bias: Tensor = self.distances(distance_classes(place, self.config.distances))
+        bias: Tensor = self.distances(_distance_classes(place, self.config.distances))
         return bias.permute(2, 0, 1)
 
 
-def distance_classes(place: Tensor, classes: int) -> Tensor:
+def _distance_classes(place: Tensor, classes: int) -> Tensor:
     """Return the classes of distances as T5 and MPNet number them: exact when near, by logarithm when far.
 
     place (length,) -> (length, length), from the token of a row to that of a column
@@ -217,6 +217,6 @@ def distance_classes(place: Tensor, classes: int) -> Tensor:
     distance = place[None, :] - place[:, None]
     half, exact = classes // 2, classes // 4
     far = distance.abs().clamp(min=1).float()
-    by_log = exact + ((far / exact).log() / math.log(FARTHEST / exact) * (half - exact)).long()
+    by_log = exact + ((far / exact).log() / math.log(_FARTHEST / exact) * (half - exact)).long()
     near = torch.where(distance.abs() < exact, distance.abs(), by_log.clamp(max=half - 1))
     return near + half * (distance > 0)

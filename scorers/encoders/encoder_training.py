@@ -15,7 +15,7 @@ from kbtools.scorers.fitting.splits import Splits
 from kbtools.scorers.networks.training_settings import PretrainedConfig
 from kbtools.scorers.networks.words import group_by_length
 
-TEXTS_AT_ONCE = 256
+_TEXTS_AT_ONCE = 256
 """Texts whose frozen states are computed together."""
 
 
@@ -91,7 +91,7 @@ class EncoderTask:
         states = torch.empty(size, dtype=torch.float16, device=device)
         self.transformer.eval()
         with torch.no_grad():
-            for rows in group_by_length(self.tokens, most=TEXTS_AT_ONCE):
+            for rows in group_by_length(self.tokens, most=_TEXTS_AT_ONCE):
                 group = torch.tensor([self.tokens[row] for row in rows], device=device)
                 below = self.transformer.run(self.transformer.embed(group), group.shape[1], first=0, last=self.frozen)
                 states[self.places(np.array(rows)).to(device)] = below.half()

@@ -32,11 +32,11 @@ from kbtools.user_cache import keep
 PACKAGE = WEIGHTS_PACKAGE
 """The package that carries all-MiniLM-L6-v2."""
 
-WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-POOLING = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "first", "mean": "mean", "cls": "first"}
-MODULES = ("Transformer", "Pooling", "Normalize")
+_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+_POOLING = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "first", "mean": "mean", "cls": "first"}
+_MODULES = ("Transformer", "Pooling", "Normalize")
 
-LONGEST = 256
+_LONGEST = 256
 """Tokens that are read of a text where the folder names no limit."""
 
 logger = logging.getLogger(__name__)
@@ -64,12 +64,12 @@ FAMILIES: dict[str, dict[str, str]] = {
 }
 """Families of models, each with what its weights are called otherwise than those of BERT."""
 
-OFFSET = ("roberta", "xlm-roberta", "camembert", "mpnet")
+_OFFSET = ("roberta", "xlm-roberta", "camembert", "mpnet")
 """Families that count positions from the one after the padding's."""
 
-SIZES = {"hidden_size": "dim", "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads"}
+_SIZES = {"hidden_size": "dim", "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads"}
 
-BUCKETS = 32
+_BUCKETS = 32
 """The classes of distances that MPNet tells apart, where its configuration does not say."""
 
 
@@ -99,28 +99,28 @@ def read_files(source: str = "") -> PretrainedFiles:
     kind of model.
     """
     folder = find_folder(source or os.environ.get(VARIABLE) or PACKAGE)
-    record = read_encoder(folder)
-    weights = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
+    record = _read_encoder(folder)
+    weights = next((folder / name for name in _WEIGHTS if (folder / name).is_file()), None)
     if weights is None:
-        raise unusable(folder, f"it has no weights ({' or '.join(WEIGHTS)})")
+        raise _unusable(folder, f"it has no weights ({' or '.join(_WEIGHTS)})")
     try:
         config = TransformerConfig.read(record.config)
         make_tokenizer(record)
     except KeyError as error:
-        raise unusable(folder, f"its configuration lacks {error}") from error
+        raise _unusable(folder, f"its configuration lacks {error}") from error
     except Exception as error:  # of a tokenizer that cannot be read, or a size that cannot be
-        raise unusable(folder, str(error)) from error
+        raise _unusable(folder, str(error)) from error
     try:
-        named = name_weights(load_weights(weights), config, record.config["model_type"])
+        named = name_weights(_load_weights(weights), config, record.config["model_type"])
     except KeyError as error:
-        raise unusable(folder, f"its weights lack {error}") from error
+        raise _unusable(folder, f"its weights lack {error}") from error
     if any(named[name].shape != shape for name, shape in config.shapes().items()):
-        raise unusable(folder, "its weights have other sizes than its configuration says")
-    digest = hashlib.sha256(f"{weights_digest(weights)} {record}".encode()).hexdigest()
+        raise _unusable(folder, "its weights have other sizes than its configuration says")
+    digest = hashlib.sha256(f"{_weights_digest(weights)} {record}".encode()).hexdigest()
     return PretrainedFiles(record, named, digest)
 
 
-def weights_digest(path: Path) -> str:
+def _weights_digest(path: Path) -> str:
     """Hash a file of weights once for each state of the file: 83 MB take a tenth of a first answer."""
     state = path.stat()
     key = f"{path.resolve()} {state.st_size} {state.st_mtime_ns} {state.st_ino}"
@@ -129,11 +129,11 @@ def weights_digest(path: Path) -> str:
 
 def make_tokenizer(record: PretrainedRecord) -> Tokenizer:
     """Build the tokenizer, which cuts texts off at the limit."""
-    return read_tokenizer(record.tokenizer, record.longest)
+    return _read_tokenizer(record.tokenizer, record.longest)
 
 
 @lru_cache(2)
-def read_tokenizer(text: str, longest: int) -> Tokenizer:
+def _read_tokenizer(text: str, longest: int) -> Tokenizer:
     tokenizer = Tokenizer.from_str(text)
     tokenizer.no_padding()
     tokenizer.enable_truncation(longest)
@@ -162,35 +162,35 @@ def find_folder(source: str) -> Path:
     return min(folders, key=lambda folder: len(folder.parts))
 
 
-def read_encoder(folder: Path) -> PretrainedRecord:
+def _read_encoder(folder: Path) -> PretrainedRecord:
     """Read the small files of an encoder; raise ModelUnusable where one is missing or damaged."""
-    config, tokenizer = read_json(folder / "config.json"), read_text(folder / "tokenizer.json")
-    modules = read_json(folder / "modules.json") if (folder / "modules.json").is_file() else []
+    config, tokenizer = _read_json(folder / "config.json"), _read_text(folder / "tokenizer.json")
+    modules = _read_json(folder / "modules.json") if (folder / "modules.json").is_file() else []
     pooling, limit = "mean", None
     for module in modules:
         kind = module["type"].rsplit(".", 1)[-1]
-        if kind not in MODULES:
-            raise unusable(folder, f"it has a module {kind!r}, where only {', '.join(MODULES)} are computed")
+        if kind not in _MODULES:
+            raise _unusable(folder, f"it has a module {kind!r}, where only {', '.join(_MODULES)} are computed")
         if kind == "Pooling":
-            pooling = read_pooling(folder / module["path"] / "config.json")
+            pooling = _read_pooling(folder / module["path"] / "config.json")
     if (folder / "sentence_bert_config.json").is_file():
-        limit = read_json(folder / "sentence_bert_config.json").get("max_seq_length")
-    room = config.get("max_position_embeddings", LONGEST) - config.get("pad_token_id", 0) - 1
-    return PretrainedRecord(config, tokenizer, pooling, min(limit or LONGEST, room))
+        limit = _read_json(folder / "sentence_bert_config.json").get("max_seq_length")
+    room = config.get("max_position_embeddings", _LONGEST) - config.get("pad_token_id", 0) - 1
+    return PretrainedRecord(config, tokenizer, pooling, min(limit or _LONGEST, room))
 
 
-def read_pooling(path: Path) -> str:
+def _read_pooling(path: Path) -> str:
     """Read which states a vector is made of."""
-    record = read_json(path)
+    record = _read_json(path)
     named = record.get("pooling_mode")
     flags = [name for name, value in record.items() if name.startswith("pooling_mode") and value is True]
     kinds = [named] if isinstance(named, str) else flags
-    if len(kinds) != 1 or kinds[0] not in POOLING:
-        raise unusable(path, f"it pools by {', '.join(kinds) or 'nothing'}, where only mean and cls are computed")
-    return POOLING[kinds[0]]
+    if len(kinds) != 1 or kinds[0] not in _POOLING:
+        raise _unusable(path, f"it pools by {', '.join(kinds) or 'nothing'}, where only mean and cls are computed")
+    return _POOLING[kinds[0]]
 
 
-def load_weights(path: Path) -> Weights:
+def _load_weights(path: Path) -> Weights:
     """Read the weights of a file; raise ModelUnusable for a damaged one."""
     read: Callable[[Path], Weights] = read_weights
     if path.suffix != ".safetensors":
@@ -198,29 +198,29 @@ def load_weights(path: Path) -> Weights:
     try:
         return read(path)
     except Exception as error:  # zip files and unpicklers have each their own
-        raise unusable(path, f"it is damaged ({type(error).__name__})") from error
+        raise _unusable(path, f"it is damaged ({type(error).__name__})") from error
 
 
-def read_json(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     try:
-        return json.loads(read_text(path))
+        return json.loads(_read_text(path))
     except json.JSONDecodeError as error:
-        raise unusable(path, f"it is no JSON ({error})") from error
+        raise _unusable(path, f"it is no JSON ({error})") from error
 
 
-def read_text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise unusable(path.parent, f"{path.name} cannot be read ({reason})") from error
+        raise _unusable(path.parent, f"{path.name} cannot be read ({reason})") from error
 
 
-def unusable(path: Path, reason: str) -> ModelUnusable:
+def _unusable(path: Path, reason: str) -> ModelUnusable:
     return ModelUnusable(f"{path}: no pretrained encoder that kbtools reads: {reason}", path=str(path))
 
 
-SIZES |= {"intermediate_size": "hidden_dim", "hidden_act": "activation"}
+_SIZES |= {"intermediate_size": "hidden_dim", "hidden_act": "activation"}
 """The settings of BERT, and their names in DistilBERT's."""
 
 
@@ -245,7 +245,7 @@ class TransformerConfig:
         family = config["model_type"]
         if family not in FAMILIES:
             raise ValueError(f"models of type {family!r} are not read, only {', '.join(FAMILIES)}")
-        sizes = {name: config[other if family == "distilbert" else name] for name, other in SIZES.items()}
+        sizes = {name: config[other if family == "distilbert" else name] for name, other in _SIZES.items()}
         if sizes["hidden_act"] != "gelu":
             raise ValueError(f"activation {sizes['hidden_act']!r} is not computed, only 'gelu'")
         return cls(
@@ -256,9 +256,9 @@ class TransformerConfig:
             layers=sizes["num_hidden_layers"],
             heads=sizes["num_attention_heads"],
             epsilon=config.get("layer_norm_eps", 1e-12),
-            offset=config.get("pad_token_id", 1) + 1 if family in OFFSET else 0,
+            offset=config.get("pad_token_id", 1) + 1 if family in _OFFSET else 0,
             segments=family not in ("distilbert", "mpnet"),
-            distances=config.get("relative_attention_num_buckets", BUCKETS) if family == "mpnet" else 0,
+            distances=config.get("relative_attention_num_buckets", _BUCKETS) if family == "mpnet" else 0,
         )
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -282,32 +282,32 @@ class TransformerConfig:
 
 def name_weights(weights: Weights, config: TransformerConfig, family: str) -> dict[str, NDArray[np.float32]]:
     """Return the weights of a file under the names of `Transformer`; raise KeyError where one is missing."""
-    named = {as_bert(name, family): np.asarray(array, dtype=np.float32) for name, array in weights.items()}
+    named = {_as_bert(name, family): np.asarray(array, dtype=np.float32) for name, array in weights.items()}
     words = {"words.weight": named["embeddings.word_embeddings.weight"]}
     positions = named["embeddings.position_embeddings.weight"]
     if config.segments:  # a question is of one segment, whose vector is the same at every position
         positions = positions + named["embeddings.token_type_embeddings.weight"][0]
-    result = {**words, "positions.weight": positions, **affine(named, "norm", "embeddings.LayerNorm")}
+    result = {**words, "positions.weight": positions, **_affine(named, "norm", "embeddings.LayerNorm")}
     for number in range(config.layers):
         own, its = f"layers.{number}.", f"encoder.layer.{number}."
         for kind in ("weight", "bias"):
             parts = [named[f"{its}attention.self.{part}.{kind}"] for part in ("query", "key", "value")]
             result[f"{own}attention.{kind}"] = np.concatenate(parts)
-        result |= affine(named, f"{own}attended", f"{its}attention.output.dense")
-        result |= affine(named, f"{own}first_norm", f"{its}attention.output.LayerNorm")
-        result |= affine(named, f"{own}hidden", f"{its}intermediate.dense")
-        result |= affine(named, f"{own}output", f"{its}output.dense")
-        result |= affine(named, f"{own}second_norm", f"{its}output.LayerNorm")
+        result |= _affine(named, f"{own}attended", f"{its}attention.output.dense")
+        result |= _affine(named, f"{own}first_norm", f"{its}attention.output.LayerNorm")
+        result |= _affine(named, f"{own}hidden", f"{its}intermediate.dense")
+        result |= _affine(named, f"{own}output", f"{its}output.dense")
+        result |= _affine(named, f"{own}second_norm", f"{its}output.LayerNorm")
     if config.distances:
         result["distances.weight"] = named["encoder.relative_attention_bias.weight"]
     return result
 
 
-def affine(named: Mapping[str, NDArray[np.float32]], own: str, its: str) -> dict[str, NDArray[np.float32]]:
+def _affine(named: Mapping[str, NDArray[np.float32]], own: str, its: str) -> dict[str, NDArray[np.float32]]:
     return {f"{own}.{kind}": named[f"{its}.{kind}"] for kind in ("weight", "bias")}
 
 
-def as_bert(name: str, family: str) -> str:
+def _as_bert(name: str, family: str) -> str:
     """Spell the name of a weight as BERT does; some files put the model's own name before it."""
     name = re.sub(rf"^{family.removeprefix('xlm-').replace('camembert', 'roberta')}\.", "", name)
     name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")

@@ -31,15 +31,15 @@ the questions of such relations, given the subject, 96.3 % are right, 94.4 % wit
 relations the right one is first in 77.4 %, 77.5 % without it, 77.1 % at 1.5. After 50 to 3,000 questions a constant 1
 costs 0.7 to 2.9 points."""
 
-MINILM = TransformerConfig(30_522, 512, 384, 1_536, 6, 12, 1e-12, offset=0, segments=True, distances=0), "mean"
+_MINILM = TransformerConfig(30_522, 512, 384, 1_536, 6, 12, 1e-12, offset=0, segments=True, distances=0), "mean"
 """The sizes of all-MiniLM-L6-v2 and how it pools, whose graph comes with kbtools."""
 
-EXPORT = "kbtools.scorers.encoders.encoder_network:export_encoder"
+_EXPORT = "kbtools.scorers.encoders.encoder_network:export_encoder"
 
-TABLES = ("words.weight", "positions.weight", "distances.weight")
+_TABLES = ("words.weight", "positions.weight", "distances.weight")
 """The weights of which a text reads a few rows."""
 
-TEXTS_AT_ONCE = 64
+_TEXTS_AT_ONCE = 64
 """Texts in one batch: more are no faster, since their states no longer fit the caches of one core."""
 
 
@@ -56,20 +56,20 @@ class SentenceForward:
     def of_files(cls, files: PretrainedFiles) -> "SentenceForward":
         """Build an encoder of its files; torch makes the graph of another one than MiniLM once."""
         config = TransformerConfig.read(files.record.config)
-        if (config, files.record.pooling) == MINILM:
+        if (config, files.record.pooling) == _MINILM:
             model = Path(__file__).with_name("minilm.onnx").read_bytes()
         else:
             key = f"{config} {files.record.pooling}"
-            model = keep("graphs", key, lambda: import_object(EXPORT)(files.record).model)
+            model = keep("graphs", key, lambda: import_object(_EXPORT)(files.record).model)
         weights = {f"transformer.{name}": array for name, array in files.weights.items()}
-        tables = [name for name in weights if name.removeprefix("transformer.") in TABLES]
+        tables = [name for name in weights if name.removeprefix("transformer.") in _TABLES]
         return cls(files.record, weights, Graph(model, [name for name in weights if name not in tables], tables))
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Encode any number of texts: (texts, dim)."""
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         tokens = split_texts(self.tokenizer, texts)
-        for rows in group_by_length(tokens, most=TEXTS_AT_ONCE):
+        for rows in group_by_length(tokens, most=_TEXTS_AT_ONCE):
             vectors[rows] = self.session(tokens=np.array([tokens[row] for row in rows]))
         return vectors
 

@@ -11,7 +11,7 @@ from kbtools.ranking.confidence import expected_first, find_ties
 from kbtools.ranking.contracts import SubjectScorer
 from kbtools.scorers.fitting.splits import Examples
 
-TOLERANCE = 1e-9
+_TOLERANCE = 1e-9
 """The difference below which subjects of the same types, whose sums are rounded apart, are tied."""
 
 SENTENCES_RIGHT = "of sentences tagged right"
@@ -101,4 +101,4 @@ class Namesakes:
         scores = scorer.score([self.examples.questions[row] for row in self.rows], which=which, subjects=subjects)
         starts = np.flatnonzero(np.diff(which, prepend=-1))
         right = subjects == self.examples.subjects[self.rows][which]
-        return float(np.mean(find_ties(scores, starts, tolerance=TOLERANCE).expected(right)))
+        return float(np.mean(find_ties(scores, starts, tolerance=_TOLERANCE).expected(right)))

@@ -21,63 +21,63 @@ from kbtools.scorers.networks.training_settings import (
 
 PROFILES = ("best", "fast", "paper")
 
-PAPER = TrainingSettings()
-PAPER_LTG = replace(PAPER, encoder=replace(PAPER.encoder, dropout=0.0), fit=replace(PAPER.fit, learning_rate=0.03))
+_PAPER = TrainingSettings()
+_PAPER_LTG = replace(_PAPER, encoder=replace(_PAPER.encoder, dropout=0.0), fit=replace(_PAPER.fit, learning_rate=0.03))
 """Dropout regularises the BiGRUs alone (paper, section Experiment Setting)."""
-PAPER_EMBED = replace(PAPER, encoder=replace(PAPER.encoder, dim=300), fit=replace(PAPER.fit, optimiser="adagrad"))
+_PAPER_EMBED = replace(_PAPER, encoder=replace(_PAPER.encoder, dim=300), fit=replace(_PAPER.fit, optimiser="adagrad"))
 """The vectors of Embed-AVG are the words' own (paper, section Experiment Setting: 300), and it learns from steps that
 add up at the paper's rate, where the networks with more layers do not (benchmarks/momentum.py)."""
 
-ADAM = FitConfig(epochs=9, batch=64, learning_rate=0.003, optimiser="adam")
-BEST = TrainingSettings(
+_ADAM = FitConfig(epochs=9, batch=64, learning_rate=0.003, optimiser="adam")
+_BEST = TrainingSettings(
     EncoderConfig(dim=128, words_dim=100, hidden=128, dropout=0.4, word_dropout=0.1),
-    ADAM,
+    _ADAM,
     ObjectiveConfig(objective="cross-entropy"),
 )
-BEST_LTG = replace(
-    BEST, encoder=EncoderConfig(dim=128, hidden=256, dropout=0.2), fit=replace(ADAM, epochs=8, batch=256)
+_BEST_LTG = replace(
+    _BEST, encoder=EncoderConfig(dim=128, hidden=256, dropout=0.2), fit=replace(_ADAM, epochs=8, batch=256)
 )
-BEST_EMBED = replace(BEST, encoder=EncoderConfig(dim=200), fit=replace(ADAM, epochs=7))
+_BEST_EMBED = replace(_BEST, encoder=EncoderConfig(dim=200), fit=replace(_ADAM, epochs=7))
 
-PRETRAINED = PretrainedSettings()
+_PRETRAINED = PretrainedSettings()
 """The paper has no pretrained encoder: both profiles train it alike."""
 
-BEST_BY_NAME = {"embed-avg": BEST_EMBED, "ltg-cnn": BEST_LTG, ENCODER: PRETRAINED}
-BY_NAME: dict[str, dict[str, Any]] = {
-    "paper": {"embed-avg": PAPER_EMBED, "ltg-cnn": PAPER_LTG, ENCODER: PRETRAINED},
-    "best": BEST_BY_NAME,
-    "fast": BEST_BY_NAME,
+_BEST_BY_NAME = {"embed-avg": _BEST_EMBED, "ltg-cnn": _BEST_LTG, ENCODER: _PRETRAINED}
+_BY_NAME: dict[str, dict[str, Any]] = {
+    "paper": {"embed-avg": _PAPER_EMBED, "ltg-cnn": _PAPER_LTG, ENCODER: _PRETRAINED},
+    "best": _BEST_BY_NAME,
+    "fast": _BEST_BY_NAME,
 }
 
 
-PAPER_TAGGER = TaggerSettings(
+_PAPER_TAGGER = TaggerSettings(
     EncoderConfig(dropout=0.5, word_dropout=0.2, spare=0.0, known_words=200_000), FitConfig(epochs=16)
 )
 """The paper names neither rates of dropout nor epochs; these were chosen on FBSQ's validation split."""
 
-BEST_TAGGER = TaggerSettings(
-    EncoderConfig(words_dim=100, hidden=100, dropout=0.3, word_dropout=0.1), replace(ADAM, epochs=8)
+_BEST_TAGGER = TaggerSettings(
+    EncoderConfig(words_dim=100, hidden=100, dropout=0.3, word_dropout=0.1), replace(_ADAM, epochs=8)
 )
-BEST_TAGGERS = {
+_BEST_TAGGERS = {
     "bigru-crf": TaggerSettings(
         EncoderConfig(words_dim=50, hidden=128, dropout=0.3, word_dropout=0.1, known_words=400_000),
-        replace(ADAM, epochs=10),
+        replace(_ADAM, epochs=10),
     ),
-    "bigru-crf+": replace(BEST_TAGGER, fit=replace(ADAM, epochs=5)),
+    "bigru-crf+": replace(_BEST_TAGGER, fit=replace(_ADAM, epochs=5)),
 }
 """Without names of the knowledge base, all words of GloVe are worth knowing; with them, few epochs do."""
 
-PAPER_TYPES = replace(
-    PAPER,
-    encoder=replace(PAPER.encoder, direct=True),
-    fit=replace(PAPER.fit, learning_rate=0.001, optimiser="adagrad"),
+_PAPER_TYPES = replace(
+    _PAPER,
+    encoder=replace(_PAPER.encoder, direct=True),
+    fit=replace(_PAPER.fit, learning_rate=0.001, optimiser="adagrad"),
 )
 """The learning rate of question embeddings with type vectors is slow enough for steps that add up, as
 benchmarks/momentum.py shows; under their sigmoid stands one linear map."""
 
-PAPER_SUBJECTS = {"type-vector": PAPER_TYPES, "type-vector-avg": replace(PAPER_TYPES, encoder=PAPER_EMBED.encoder)}
+_PAPER_SUBJECTS = {"type-vector": _PAPER_TYPES, "type-vector-avg": replace(_PAPER_TYPES, encoder=_PAPER_EMBED.encoder)}
 
-BEST_SUBJECT = replace(BEST, fit=replace(ADAM, epochs=6), objective=ObjectiveConfig())
+_BEST_SUBJECT = replace(_BEST, fit=replace(_ADAM, epochs=6), objective=ObjectiveConfig())
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +153,9 @@ def profile_settings(profile: str, part: str, name: str) -> Any:
         raise BadSetting(f"no profile {profile!r}; known: {', '.join(PROFILES)}", name=profile)
     paper = profile == "paper"
     if part == RELATION:  # with or without `+`
-        return BY_NAME[profile].get(name.removesuffix("+"), PAPER if paper else BEST)
+        return _BY_NAME[profile].get(name.removesuffix("+"), _PAPER if paper else _BEST)
     if part == TAGGER:
-        return PAPER_TAGGER if paper else BEST_TAGGERS.get(name, BEST_TAGGER)
+        return _PAPER_TAGGER if paper else _BEST_TAGGERS.get(name, _BEST_TAGGER)
     if part == SUBJECT:
-        return PAPER_SUBJECTS.get(name, PAPER) if paper else BEST_SUBJECT
+        return _PAPER_SUBJECTS.get(name, _PAPER) if paper else _BEST_SUBJECT
     return TransESettings()

@@ -14,7 +14,7 @@ from kbtools.pruning.pruners import label_mentions, word_span
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import MarkedQuestion, Question
 
-MOST_UNKNOWN = 0.05
+_MOST_UNKNOWN = 0.05
 """The share of questions whose relation the knowledge base may lack before the file is refused.
 
 FBSQ lacks none of its own; a file of another knowledge base lacks nearly all.
@@ -46,10 +46,10 @@ def read_examples(kb: KnowledgeBase, path: Path) -> Examples:
     annotated = read_gold(path, kb)
     known = [gold for gold in annotated if gold.relation in rows]
     unknown = len(annotated) - len(known)
-    if not known or unknown > MOST_UNKNOWN * len(annotated):
+    if not known or unknown > _MOST_UNKNOWN * len(annotated):
         raise BadQuestions(
             f"{path}: {unknown:,} of {len(annotated):,} questions have a relation that the knowledge base lacks, "
-            f"at most {MOST_UNKNOWN:.0%} may; is it the right knowledge base",
+            f"at most {_MOST_UNKNOWN:.0%} may; is it the right knowledge base",
             path=str(path),
             unknown=unknown,
         )

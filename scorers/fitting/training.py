@@ -33,14 +33,14 @@ from kbtools.storage import beside, locked, made_parents
 from kbtools.text.ngrams import ngrams
 from kbtools.text.question import MarkedQuestion
 
-TRANSE = "kbtools.scorers.subjects.transe:TransE"
+_TRANSE = "kbtools.scorers.subjects.transe:TransE"
 """The vectors of entities, which are trained as plugins are, but rank nothing."""
 
-SMALL = {"dim": 8, "words_dim": 6, "hidden": 4, "known_words": 0, "words": "random", "negatives": 4, "seed": 7}
+_SMALL = {"dim": 8, "words_dim": 6, "hidden": 4, "known_words": 0, "words": "random", "negatives": 4, "seed": 7}
 
 
 @runtime_checkable
-class Trainable(Protocol):
+class _Trainable(Protocol):
     """A plugin that can be trained: it makes an untrained model and the objective that it learns by, as one task."""
 
     @classmethod
@@ -78,9 +78,9 @@ def train(
     plugin = load_trainable(part, name)
     model = known_as(name, plugin)
     folder = model_folder(models, part, model)
-    made_of = fingerprint(kb, splits, settings, f"{part}/{model}")
+    made_of = _fingerprint(kb, splits, settings, f"{part}/{model}")
     # Known before the words are read and the network is made, which takes longer than all else of a second run.
-    figures = finished(folder, made_of)
+    figures = _finished(folder, made_of)
     if figures is not None:
         return TrainedModel(name, folder, figures, fresh=False)
     place = resolve_device(device)
@@ -105,10 +105,10 @@ def train(
     return TrainedModel(name, folder, figures, fresh=True)
 
 
-def load_trainable(part: str, name: str) -> Trainable:
+def load_trainable(part: str, name: str) -> _Trainable:
     """Import the plugin of a model; raise BrokenPlugin where it cannot be trained."""
-    plugin = import_object(TRANSE) if part == ENTITIES else load_plugin(GROUPS[part], name)
-    if not isinstance(plugin, Trainable):
+    plugin = import_object(_TRANSE) if part == ENTITIES else load_plugin(GROUPS[part], name)
+    if not isinstance(plugin, _Trainable):
         raise BrokenPlugin(
             f"{KINDS[GROUPS[part]]} {name!r} cannot be trained: it has no class method `task`, its objective",
             name=name,
@@ -124,7 +124,7 @@ def check_optimiser_memory(task: Task, optimiser: str, device: torch.device) -> 
     check_memory(NUMBER * copies * count_numbers(task.network), device, instead=instead)
 
 
-def fingerprint(kb: KnowledgeBase, splits: Splits | None, settings: Any, model: str) -> str:
+def _fingerprint(kb: KnowledgeBase, splits: Splits | None, settings: Any, model: str) -> str:
     """Return the digest of a training: of its model, its settings, its questions, and the content of the KB."""
     digests = [splits.train.digest, splits.valid.digest] if splits else []
     # The order of relations counts too, which the digest of the content does not tell.
@@ -133,7 +133,7 @@ def fingerprint(kb: KnowledgeBase, splits: Splits | None, settings: Any, model: 
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def finished(folder: Path, made_of: str) -> dict[str, float] | None:
+def _finished(folder: Path, made_of: str) -> dict[str, float] | None:
     """Return the figures of a model that the same training made before; None if there is none."""
     try:
         stamp = read_model(folder).stamp
@@ -215,14 +215,14 @@ def small_model(plugin: Any, kb: KnowledgeBase, questions: Sequence[MarkedQuesti
 
 def small_task(plugin: Any, kb: KnowledgeBase, questions: Sequence[MarkedQuestion], *, models: Path) -> Any:
     """Build the task of a plugin that knows the words of the first questions, and vectors that it may start from."""
-    examples = read_marked(kb, questions[:3])
-    settings = change_known(getattr(plugin, "settings", TrainingSettings()), SMALL)
+    examples = _read_marked(kb, questions[:3])
+    settings = change_known(getattr(plugin, "settings", TrainingSettings()), _SMALL)
     vectors = load_trainable(ENTITIES, "transe").task(kb, None, TransESettings(), models=models)
     vectors.save(model_folder(models, ENTITIES, "transe"), Stamp("transe"))
     return plugin.task(kb, Splits(examples, examples), settings, models=models)
 
 
-def read_marked(kb: KnowledgeBase, questions: Sequence[MarkedQuestion]) -> Examples:
+def _read_marked(kb: KnowledgeBase, questions: Sequence[MarkedQuestion]) -> Examples:
     """Annotate marked questions with the first entity of the mention and its first relation."""
     mentions, subjects, relations = [], [], []
     for marked in questions:

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 STATE = "training.pt"
 
-EPSILON = 1e-6
+_EPSILON = 1e-6
 """Keeps the root of a sum of squares from dividing by zero; below any gradient that matters."""
 
 NUMBERS = {"adam": 2, "adagrad": 2, "adagrad-averaged": 2, "row-adagrad": 0}
@@ -92,14 +92,14 @@ def fit(
     # Numbers next to zero are taken for zero: computing with them is many times slower.
     torch.set_flush_denormal(True)
     optimisers = make_optimisers(task.network, name=config.optimiser, lr=config.learning_rate, momentum=config.momentum)
-    epochs = read_state(task.network, optimisers, state, made_of) if state else []
+    epochs = _read_state(task.network, optimisers, state, made_of) if state else []
     check_agreement(len(epochs), len(task.lengths))
     for epoch in range(len(epochs), config.epochs):
         begun = time.process_time()
         # Any seed does; these keep the draws of epochs, processes and neighbouring seeds apart.
         torch.manual_seed(1_000_003 * (config.seed + 10_007 * rank()) + epoch)
         batches = make_batches(task.lengths, batch=config.batch, seed=[config.seed, epoch])
-        loss = run_epoch(task, config, optimisers, batches, epoch, callbacks)
+        loss = _run_epoch(task, config, optimisers, batches, epoch, callbacks)
         seconds = time.process_time() - begun
         task.network.eval()
         epochs.append(Epoch(epoch + 1, loss, seconds, {} if rank() else task.measure()))
@@ -107,7 +107,7 @@ def fit(
             continue
         logger.info("epoch %d: loss %.4f, %s, %.1f s", epoch + 1, loss, epochs[-1].figures, seconds)
         if state:
-            write_state(task.network, optimisers, epochs, state, made_of)
+            _write_state(task.network, optimisers, epochs, state, made_of)
         callbacks.epoch(epochs[-1])
     return epochs
 
@@ -122,7 +122,7 @@ def make_batches(lengths: NDArray[np.int64], *, batch: int, seed: Sequence[int])
     return [batches[at] for at in random.permutation(len(batches))]
 
 
-def run_epoch(
+def _run_epoch(
     task: Task,
     config: FitConfig,
     optimisers: Sequence[Optimizer],
@@ -162,7 +162,7 @@ def run_epoch(
     return total / sum(map(len, batches))
 
 
-def write_state(
+def _write_state(
     network: nn.Module, optimisers: Sequence[Optimizer], epochs: Sequence[Epoch], state: Path, made_of: str
 ) -> None:
     """Write all that the next epoch needs, whole or not at all."""
@@ -180,7 +180,7 @@ def write_state(
         file.write(written.getbuffer())
 
 
-def read_state(network: nn.Module, optimisers: Sequence[Optimizer], state: Path, made_of: str) -> list[Epoch]:
+def _read_state(network: nn.Module, optimisers: Sequence[Optimizer], state: Path, made_of: str) -> list[Epoch]:
     """Load the state of a stopped training and return its epochs; none without a usable state."""
     if not (state / STATE).is_file():
         return []
@@ -204,13 +204,13 @@ def remove_state(state: Path) -> None:
     remove_ours(state, lambda path: str(path) == STATE)
 
 
-def with_gradients(optimiser: Optimizer) -> Iterator[tuple[Any, dict[str, Any]]]:
+def _with_gradients(optimiser: Optimizer) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield the parameters of an optimiser that have a gradient, each with the settings of its group."""
     for group in optimiser.param_groups:
         yield from ((parameter, group) for parameter in group["params"] if parameter.grad is not None)
 
 
-class AdaGradMomentum(Optimizer):
+class _AdaGradMomentum(Optimizer):
     """AdaGrad (Duchi et al. 2011) with momentum (Pham et al. 2015).
 
     G += g², step = lr·g / sqrt(G + 1e-6), velocity = momentum·velocity + share·step, parameter -= velocity. Steps add
@@ -224,7 +224,7 @@ class AdaGradMomentum(Optimizer):
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
         """Move every parameter; of a table whose gradients are sparse, the rows that ever had one."""
-        for parameter, group in with_gradients(self):
+        for parameter, group in _with_gradients(self):
             state = self.state[parameter]
             if not state:
                 state |= {name: torch.zeros_like(parameter) for name in ("squares", "velocity")}
@@ -241,11 +241,11 @@ class AdaGradMomentum(Optimizer):
                 moving[rows] = True
                 (moved,) = moving.nonzero(as_tuple=True)
                 velocity[moved] *= group["momentum"]
-                velocity.index_add_(0, rows, values / touched.add_(EPSILON).sqrt_(), alpha=alpha)
+                velocity.index_add_(0, rows, values / touched.add_(_EPSILON).sqrt_(), alpha=alpha)
                 parameter.index_add_(0, moved, velocity[moved], alpha=-1)
             else:
                 squares.addcmul_(gradient, gradient)
-                velocity.mul_(group["momentum"]).add_(gradient / (squares + EPSILON).sqrt_(), alpha=alpha)
+                velocity.mul_(group["momentum"]).add_(gradient / (squares + _EPSILON).sqrt_(), alpha=alpha)
                 parameter.sub_(velocity)
 
 
@@ -260,7 +260,7 @@ class RowAdaGrad(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        for parameter, group in with_gradients(self):
+        for parameter, group in _with_gradients(self):
             state = self.state[parameter]
             if not state:
                 state["squares"] = parameter.new_zeros(len(parameter))
@@ -270,7 +270,7 @@ class RowAdaGrad(Optimizer):
                 rows, values = gradient.indices()[0], gradient.values()
             squares = state["squares"][rows] + values.reshape(len(values), -1).square().mean(dim=1)
             state["squares"][rows] = squares
-            scale = (squares + EPSILON).rsqrt().reshape(-1, *[1] * (values.dim() - 1))
+            scale = (squares + _EPSILON).rsqrt().reshape(-1, *[1] * (values.dim() - 1))
             parameter.index_add_(0, rows, values * scale, alpha=-group["lr"])
 
 
@@ -284,7 +284,7 @@ def make_optimisers(network: nn.Module, *, name: str, lr: float, momentum: float
         return [RowAdaGrad(learned, lr=lr)]
     if name in ("adagrad", "adagrad-averaged"):
         share = 1.0 if name == "adagrad" else 1 - momentum
-        return [AdaGradMomentum(learned, lr=lr, momentum=momentum, share=share)]
+        return [_AdaGradMomentum(learned, lr=lr, momentum=momentum, share=share)]
     sparse = {table.weight for table in tables if table.weight.requires_grad}
     dense = [parameter for parameter in learned if parameter not in sparse]
     betas = (momentum, 0.999)  # the second as Kingma and Ba 2015 have it

@@ -20,10 +20,10 @@ from kbtools.ranking.model_store import FILES, Stamp, class_path, read_model, wr
 WEIGHTS = FILES[0]
 """The file that every network keeps its weights in."""
 
-DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I8": "|i1"}
-CODES = {dtype: code for code, dtype in DTYPES.items()}
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I8": "|i1"}
+_CODES = {dtype: code for code, dtype in _DTYPES.items()}
 
-ALIGNED = 8
+_ALIGNED = 8
 """Bytes whose multiples the numbers begin at, as the format has it: a processor reads them whole."""
 
 Weights = Mapping[str, NDArray[Any]]
@@ -129,13 +129,13 @@ def match_rows(folder: Path, *, trained: Sequence[str], present: Sequence[str], 
     missing, new = sorted(set(trained) - set(present)), sorted(set(present) - set(trained))
     raise CheckpointMismatch(
         f"{folder}: trained on {len(trained):,} {what} ({digest_rows(trained)}), the knowledge base has "
-        f"{len(present):,} ({digest_rows(present)}); only in the model: {sample(missing)}, only in the knowledge "
-        f"base: {sample(new)}; train the model again on this knowledge base",
+        f"{len(present):,} ({digest_rows(present)}); only in the model: {_sample(missing)}, only in the knowledge "
+        f"base: {_sample(new)}; train the model again on this knowledge base",
         path=str(folder),
     )
 
 
-def sample(names: Sequence[str]) -> str:
+def _sample(names: Sequence[str]) -> str:
     return (f"{names[0]!r}" + (f" and {len(names) - 1:,} more" if len(names) > 1 else "")) if names else "none"
 
 
@@ -151,9 +151,9 @@ def write_weights(path: Path, weights: Weights) -> None:
     header, end = {}, 0
     for name, array in arrays.items():
         start, end = end, end + array.nbytes
-        header[name] = {"dtype": CODES[array.dtype.str], "shape": array.shape, "data_offsets": (start, end)}
+        header[name] = {"dtype": _CODES[array.dtype.str], "shape": array.shape, "data_offsets": (start, end)}
     packed = json.dumps(header).encode()
-    packed += b" " * (-len(packed) % ALIGNED)
+    packed += b" " * (-len(packed) % _ALIGNED)
     with path.open("wb") as file:
         file.write(len(packed).to_bytes(8, "little"))
         file.write(packed)
@@ -172,13 +172,13 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
     header.pop("__metadata__", None)
     # Private to this process and writable, which torch wants of what it takes over. A file of no numbers has no map.
     numbers = np.memmap(path, dtype=np.uint8, mode="c").view(np.ndarray)[8 + size :]
-    return {name: read_array(numbers, **tensor) for name, tensor in header.items()}
+    return {name: _read_array(numbers, **tensor) for name, tensor in header.items()}
 
 
-def read_array(
+def _read_array(
     numbers: NDArray[np.uint8], *, dtype: str, shape: list[int], data_offsets: tuple[int, int]
 ) -> NDArray[Any]:
     own = numbers[slice(*data_offsets)]
     if dtype == "BF16":  # the upper half of a float32
         return (own.view("<u2").astype(np.uint32) << 16).view(np.float32).reshape(shape)
-    return own.view(DTYPES[dtype]).reshape(shape)
+    return own.view(_DTYPES[dtype]).reshape(shape)

@@ -16,15 +16,15 @@ from kbtools.scorers.networks.checkpoint import Weights, other_network
 from kbtools.scorers.networks.distributed import local_rank, processes
 from kbtools.scorers.networks.words import TEXTS_AT_ONCE
 
-Network = TypeVar("Network", bound=nn.Module)
+_Network = TypeVar("_Network", bound=nn.Module)
 
-FEW = 16
+_FEW = 16
 """Texts that one thread scores: BiGRU over as many takes 15 ms, and 55 on two threads of a busy machine."""
 
 NUMBER = 4
 """Bytes of a weight."""
 
-FULL = ("out of memory", "can't allocate memory")
+_FULL = ("out of memory", "can't allocate memory")
 """The words of devices that have no error of their own for it: mps and cpu."""
 
 
@@ -65,7 +65,7 @@ def memory_named(batch: int, *, instead: str = "lower --batch (half of it is a g
     try:
         yield
     except RuntimeError as error:
-        if not isinstance(error, torch.OutOfMemoryError) and not any(words in str(error) for words in FULL):
+        if not isinstance(error, torch.OutOfMemoryError) and not any(words in str(error) for words in _FULL):
             raise
         raise DeviceFull(
             f"the device's memory does not hold a batch of {batch:,}; {instead}",
@@ -80,7 +80,7 @@ def scoring(texts: int) -> Iterator[None]:
     Threads that share so little wait for each other: on two cores that do other work too, ten times as long.
     """
     threads = torch.get_num_threads()
-    alone = texts <= FEW and threads > 1
+    alone = texts <= _FEW and threads > 1
     if alone:
         torch.set_num_threads(1)
     try:
@@ -91,7 +91,7 @@ def scoring(texts: int) -> Iterator[None]:
             torch.set_num_threads(threads)
 
 
-def build_network(build: Callable[[], Network]) -> Network:
+def build_network(build: Callable[[], _Network]) -> _Network:
     """Build a network on the CPU, whose weights are counted before they are there; raise DeviceFull for too many."""
     with torch.device("meta"):
         numbers = count_numbers(build())
@@ -99,7 +99,7 @@ def build_network(build: Callable[[], Network]) -> Network:
     return build()
 
 
-def restore_network(network: Network, weights: Weights, *, folder: Path, device: str) -> Network:
+def restore_network(network: _Network, weights: Weights, *, folder: Path, device: str) -> _Network:
     """Load weights into a network on a device; raise ModelUnusable if they are those of another network."""
     with other_network(folder):
         network.load_state_dict({name: torch.from_numpy(weights[name]) for name in network.state_dict()})

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from kbtools.errors import BadLaunch
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
 def processes() -> int:
@@ -35,7 +35,7 @@ def local_rank() -> int:
     return int(os.environ["LOCAL_RANK"])
 
 
-def join() -> None:
+def _join() -> None:
     """Connect to the other processes, once: over gloo on CPUs, over nccl on GPUs."""
     if not dist.is_initialized():
         dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
@@ -49,11 +49,11 @@ def leave() -> None:
         os._exit(0)
 
 
-def once(work: Callable[[], Result]) -> Result | None:
+def once(work: Callable[[], _Result]) -> _Result | None:
     """Run work in the first process alone, such as writing, and return its result; None in the others, which wait."""
     result = work() if rank() == 0 else None
     if processes() > 1:
-        join()
+        _join()
         dist.all_reduce(torch.zeros(1))
     return result
 
@@ -62,8 +62,8 @@ def check_agreement(*numbers: int) -> None:
     """Raise BadLaunch unless every process is about to do the same, told by some numbers."""
     if processes() == 1:
         return
-    join()
-    of_processes = [part.tolist() for part in gather(torch.tensor(numbers))]
+    _join()
+    of_processes = [part.tolist() for part in _gather(torch.tensor(numbers))]
     if any(others != of_processes[0] for others in of_processes):
         raise BadLaunch(
             f"the processes see different states of the training or different questions (found {of_processes}); give "
@@ -99,27 +99,27 @@ def sum_gradients(network: nn.Module) -> None:
             parameter.grad = gradient.view_as(parameter)
     for parameter in learned:
         if parameter in tables:
-            parameter.grad = sum_rows(parameter)
+            parameter.grad = _sum_rows(parameter)
 
 
-def sum_rows(table: nn.Parameter) -> Tensor | None:
+def _sum_rows(table: nn.Parameter) -> Tensor | None:
     """Sum the sparse gradients that the processes have for a table, which is never made whole."""
     rows, values = torch.empty(0, dtype=torch.int64, device=table.device), table.new_empty(0, table.shape[1])
     if table.grad is not None:
         gradient = table.grad.coalesce()  # a row once, whatever the batch holds
         rows, values = gradient.indices()[0], gradient.values()
-    counts = [int(count) for count in gather(torch.tensor(len(rows), device=table.device))]
+    counts = [int(count) for count in _gather(torch.tensor(len(rows), device=table.device))]
     if not any(counts):
         return None
     # Tensors that are gathered must have one shape: shorter ones are filled up, and cut again.
     missing = max(counts) - len(rows)
-    all_rows = [part[:count] for part, count in zip(gather(F.pad(rows, (0, missing))), counts, strict=True)]
-    all_values = [part[:count] for part, count in zip(gather(F.pad(values, (0, 0, 0, missing))), counts, strict=True)]
+    all_rows = [part[:count] for part, count in zip(_gather(F.pad(rows, (0, missing))), counts, strict=True)]
+    all_values = [part[:count] for part, count in zip(_gather(F.pad(values, (0, 0, 0, missing))), counts, strict=True)]
     places, summands = torch.cat(all_rows)[None], torch.cat(all_values)
     return torch.sparse_coo_tensor(places, summands, table.shape, check_invariants=False).coalesce()
 
 
-def gather(tensor: Tensor) -> list[Tensor]:
+def _gather(tensor: Tensor) -> list[Tensor]:
     """List the tensors of all processes, which have one shape."""
     parts = [torch.empty_like(tensor) for _ in range(processes())]
     dist.all_gather(parts, tensor.contiguous())

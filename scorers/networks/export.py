@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 from kbtools.scorers.networks.checkpoint import Graph, Weights
 
-OPSET = 20
+_OPSET = 20
 """The version of the operators: Gelu came with 20."""
 
-SMALL = 1_024
+_SMALL = 1_024
 """Bytes of a constant that stays inside the graph: shapes, places and factors."""
 
 
@@ -37,7 +37,7 @@ def export_graph(network: nn.Module, inputs: Mapping[str, tuple[Tensor, Sequence
             tuple(example for example, _ in inputs.values()),
             written,  # type: ignore[arg-type] # it writes to any file, which its signature leaves out
             dynamo=False,
-            opset_version=OPSET,
+            opset_version=_OPSET,
             # The exporter lays out the weights of GRUs anew, for which it needs their values.
             export_params=recurrent,
             input_names=list(inputs),
@@ -59,7 +59,7 @@ def export_graph(network: nn.Module, inputs: Mapping[str, tuple[Tensor, Sequence
     for node in graph.node:
         if node.op_type == "GRU":
             node.input[4] = "lengths"
-    given = [tensor for tensor in graph.initializer if tensor.name in own or len(tensor.raw_data) > SMALL]
+    given = [tensor for tensor in graph.initializer if tensor.name in own or len(tensor.raw_data) > _SMALL]
     laid_out = {tensor.name: np.array(numpy_helper.to_array(tensor)) for tensor in given if tensor.name not in own}
     for tensor in given:
         # Declared alone: the session is given the values.

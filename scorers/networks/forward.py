@@ -26,7 +26,7 @@ UNKNOWN_ROW = 1
 
 SESSION = "kbtools.scorers.networks.sessions:Session"
 
-Vectors = NDArray[np.float32]
+_Vectors = NDArray[np.float32]
 
 
 class Forward(ABC):
@@ -40,7 +40,7 @@ class Forward(ABC):
         return [self.rows.get(word, UNKNOWN_ROW) for text in texts for word in text]
 
     @abstractmethod
-    def encode(self, texts: Sequence[Sequence[str]]) -> Vectors:
+    def encode(self, texts: Sequence[Sequence[str]]) -> _Vectors:
         """Encode texts of any length: (texts, dim)."""
         ...
 
@@ -52,9 +52,9 @@ class EmbedAverageForward(Forward):
         super().__init__(saved)
         self.words = saved.weights["encoder.embedding.weight"]
 
-    def encode(self, texts: Sequence[Sequence[str]]) -> Vectors:
+    def encode(self, texts: Sequence[Sequence[str]]) -> _Vectors:
         sizes = np.array([len(text) for text in texts])
-        summed: Vectors = np.add.reduceat(self.words[self.look_up(texts)], starts_of(sizes))
+        summed: _Vectors = np.add.reduceat(self.words[self.look_up(texts)], _starts_of(sizes))
         summed /= sizes[:, None]
         return summed
 
@@ -73,12 +73,12 @@ class BiGRUForward(Forward):
         super().__init__(saved)
         self.session: Session = import_object(SESSION)(saved.graph, saved.weights, prefix="encoder.")
 
-    def encode(self, texts: Sequence[Sequence[str]]) -> Vectors:
+    def encode(self, texts: Sequence[Sequence[str]]) -> _Vectors:
         groups = [list(range(len(texts)))] if len(texts) <= FEW else group_by_length(texts, most=TEXTS_AT_ONCE)
         vectors = [self.read([texts[row] for row in group]) for group in groups]
         return np.concatenate(vectors)[np.argsort([row for group in groups for row in group])]
 
-    def read(self, texts: Sequence[Sequence[str]]) -> Vectors:
+    def read(self, texts: Sequence[Sequence[str]]) -> _Vectors:
         """Encode texts in one pass, the shorter ones filled up: (texts, dim)."""
         lengths = np.array([len(text) for text in texts], dtype=np.int32)
         tokens = np.zeros((len(texts), lengths.max()), dtype=np.int64)
@@ -94,23 +94,23 @@ class LetterTrigramForward(Forward):
         self.trigrams, self.bias = saved.weights["encoder.trigrams.weight"], saved.weights["encoder.bias"]
         self.semantic = saved.weights["encoder.semantic.weight"], saved.weights["encoder.semantic.bias"]
 
-    def encode(self, texts: Sequence[Sequence[str]]) -> Vectors:
+    def encode(self, texts: Sequence[Sequence[str]]) -> _Vectors:
         distinct: dict[str, int] = {}
         words = np.array([distinct.setdefault(word, len(distinct)) for text in texts for word in text])
         bags = [[self.rows.get(part, UNKNOWN_ROW) for part in letter_trigrams(word)] for word in distinct]
         bags.append([UNKNOWN_ROW])  # in the place of the word beyond either end of a text
         parts = self.trigrams[[row for bag in bags for row in bag]]
-        summed = np.add.reduceat(parts, starts_of(np.array([len(bag) for bag in bags])))
+        summed = np.add.reduceat(parts, _starts_of(np.array([len(bag) for bag in bags])))
         summed[-1] = 0.0  # it adds nothing
         before, here, after = np.split(summed, 3, axis=1)
         sizes = np.array([len(text) for text in texts])
-        starts = starts_of(sizes)
+        starts = _starts_of(sizes)
         left, right = np.concatenate([words[-1:], words[:-1]]), np.concatenate([words[1:], words[:1]])
         left[starts] = right[starts + sizes - 1] = len(distinct)
         windows = here[words] + before[left] + after[right]
         pooled = np.tanh(np.maximum.reduceat(windows, starts) + self.bias)
         weight, bias = self.semantic
-        vectors: Vectors = np.tanh(pooled @ weight.T + bias)
+        vectors: _Vectors = np.tanh(pooled @ weight.T + bias)
         return vectors
 
 
@@ -122,13 +122,13 @@ class DotForward:
         self.saved = saved
         self.table, self.bias = saved.weights["table"], saved.weights.get("bias", np.float32(0))
 
-    def score_texts(self, texts: Sequence[Sequence[str]]) -> Vectors:
+    def score_texts(self, texts: Sequence[Sequence[str]]) -> _Vectors:
         """Score texts of any length: (texts, rows)."""
         if not len(texts):
             return np.empty((0, len(self.table)), dtype=np.float32)
         starts = range(0, len(texts), TEXTS_AT_ONCE)
         vectors = [self.encoder.encode(texts[start : start + TEXTS_AT_ONCE]) for start in starts]
-        scores: Vectors = np.concatenate(vectors) @ self.table.T
+        scores: _Vectors = np.concatenate(vectors) @ self.table.T
         scores += self.bias
         return scores
 
@@ -143,6 +143,6 @@ def rows_by_part(vocabulary: tuple[str, ...]) -> dict[str, int]:
     return {part: row for row, part in enumerate(vocabulary)}
 
 
-def starts_of(sizes: NDArray[np.int64]) -> NDArray[Any]:
+def _starts_of(sizes: NDArray[np.int64]) -> NDArray[Any]:
     """Return where each of several parts starts that lie end to end."""
     return np.cumsum(sizes) - sizes

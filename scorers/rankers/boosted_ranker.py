@@ -13,10 +13,10 @@ from kbtools.ranking.features import Features
 from kbtools.ranking.model_store import Stamp, class_path, read_model, write_model
 from kbtools.tree_ensemble import TreeEnsemble
 
-MODEL = "trees.txt"
+_MODEL = "trees.txt"
 
 # The next two: validation questions of FBSQ in five folds.
-ROUNDS = 400
+_ROUNDS = 400
 PARAMETERS = {
     "num_leaves": 15,
     "learning_rate": 0.05,
@@ -32,13 +32,13 @@ PARAMETERS = {
     "verbosity": -1,
 }
 
-LEAST = 100
+_LEAST = 100
 """Questions to learn from: fewer do not fill two leaves."""
 
-HARDEST = 20
+_HARDEST = 20
 """Candidates of a question that are learned from, beside the gold one: those that the relation scorers like best."""
 
-LEAST_CURVATURE = 1e-6
+_LEAST_CURVATURE = 1e-6
 """Keeps the leaves of candidates that are all but decided finite."""
 
 
@@ -56,17 +56,17 @@ class BoostedRanker:
         counts = features.counts
         question = np.repeat(np.arange(len(counts)), counts)
         able = np.bincount(question[gold], minlength=len(counts)) > 0
-        if able.sum() < LEAST:
+        if able.sum() < _LEAST:
             raise NothingToLearn(
                 f"{able.sum()} questions have their gold answer among their candidates, and a ranker learns from "
-                f"{LEAST} or more; choose --ranker weighted-sum, or give more questions"
+                f"{_LEAST} or more; choose --ranker weighted-sum, or give more questions"
             )
-        kept = able[question] & (gold | (places(features, question) < HARDEST))
+        kept = able[question] & (gold | (places(features, question) < _HARDEST))
         sizes = np.bincount(question[kept], minlength=len(counts))
         sizes = sizes[sizes > 0]
         data = import_object("lightgbm:Dataset")(features.values[kept], label=gold[kept].astype(np.int64), group=sizes)
         parameters = PARAMETERS | {"seed": seed, "objective": softmax_objective(gold[kept].astype(np.float64), sizes)}
-        trees = import_object("lightgbm:train")(parameters, data, num_boost_round=ROUNDS)
+        trees = import_object("lightgbm:train")(parameters, data, num_boost_round=_ROUNDS)
         return cls(trees.model_to_string(), features.names)
 
     @classmethod
@@ -79,7 +79,7 @@ class BoostedRanker:
         """Write the trees to a folder; without a stamp the plugin is known as `module:Class`."""
         stamp = stamp or Stamp(class_path(type(self)))
         contents = {"features": list(self.names)}
-        write_model(folder, stamp, contents, file=MODEL, write=lambda path: path.write_text(self.text, "utf-8"))
+        write_model(folder, stamp, contents, file=_MODEL, write=lambda path: path.write_text(self.text, "utf-8"))
 
     def score(self, features: Features) -> NDArray[np.float64]:
         self.require(features)
@@ -116,6 +116,6 @@ def softmax_objective(
         raised = np.exp(scores - np.repeat(np.maximum.reduceat(scores, starts), sizes))
         probability = raised / np.repeat(np.add.reduceat(raised, starts), sizes)
         # Twice the curvature, as LightGBM's own softmax has it: scores of one question move together.
-        return probability - gold, np.maximum(2 * probability * (1 - probability), LEAST_CURVATURE)
+        return probability - gold, np.maximum(2 * probability * (1 - probability), _LEAST_CURVATURE)
 
     return gradients

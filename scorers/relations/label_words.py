@@ -12,41 +12,41 @@ from numpy.typing import NDArray
 from kbtools.text.lexicons import Lexicon, respelt
 from kbtools.text.relation_words import relation_words
 
-SHARPNESS, HINT, PART, WHOLE = 8.0, 0.6, 0.6, 0.3
+_SHARPNESS, _HINT, _PART, _WHOLE = 8.0, 0.6, 0.6, 0.3
 """Log-probability of a whole shared label, as in `lexical`; the weight of a word that one of the question hints at; and
 of one that is a part of another, as `ort` is of `geburtsort`."""
 
-SHORTEST_HINT, SHORTEST_PART = 3, 4
+_SHORTEST_HINT, _SHORTEST_PART = 3, 4
 """Letters of a hint, and of a word of a question, that is a part of another word."""
 
 
-STEMMERS = {
+_STEMMERS = {
     "ar": "arabic", "da": "danish", "de": "german", "el": "greek", "es": "spanish", "fi": "finnish", "fr": "french",
     "hu": "hungarian", "it": "italian", "nb": "norwegian", "nl": "dutch", "nn": "norwegian", "no": "norwegian",
     "pt": "portuguese", "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
 }  # fmt: skip
 """The stemmers of Snowball that tantivy has, by language; words of others are compared as they are."""
 
-STEMS_REMEMBERED = 50_000
+_STEMS_REMEMBERED = 50_000
 
 
-@lru_cache(STEMS_REMEMBERED)
+@lru_cache(_STEMS_REMEMBERED)
 def stem(language: str, word: str) -> str:
     """Return the stem of a folded word in a language."""
-    cut, word = stem_word(language), respelt(language, word)
+    cut, word = _stem_word(language), respelt(language, word)
     return "".join(cut(word)) if cut else word
 
 
 @cache
-def stem_word(language: str) -> Callable[[str], list[str]] | None:
+def _stem_word(language: str) -> Callable[[str], list[str]] | None:
     """Return what stems a word of a language, None if nothing does."""
-    if language not in STEMMERS:
+    if language not in _STEMMERS:
         return None
     # Imported here: who asks in English needs none.
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
     analyse: Callable[[str], list[str]] = (
-        TextAnalyzerBuilder(Tokenizer.raw()).filter(Filter.stemmer(STEMMERS[language])).build().analyze
+        TextAnalyzerBuilder(Tokenizer.raw()).filter(Filter.stemmer(_STEMMERS[language])).build().analyze
     )
     return analyse
 
@@ -69,7 +69,7 @@ class LabelWords:
             for word in stems:
                 rows, weights = columns[places[word]]
                 rows.append(row)
-                weights.append(SHARPNESS * rarity[word] / length)
+                weights.append(_SHARPNESS * rarity[word] / length)
         self.columns = [(np.array(rows), np.array(weights)) for rows, weights in columns]
         self.count = len(labels)
         self.known: dict[str, dict[int, float]] = {}
@@ -98,11 +98,11 @@ class LabelWords:
         """Return the places of the words of labels that a word of a question speaks of, with the weight of each."""
         weights: dict[int, float] = {}
         if word not in self.lexicon.function_words:
-            weights.update(self.alike(self.stem(word), word, least=SHORTEST_PART))
+            weights.update(self.alike(self.stem(word), word, least=_SHORTEST_PART))
         for hint in self.lexicon.hinted(word):
             # Whole, since the stem of `founder` begins `foundation` too.
-            for place, weight in self.alike(hint, hint, least=SHORTEST_HINT).items():
-                weights[place] = max(weights.get(place, 0.0), HINT * weight)
+            for place, weight in self.alike(hint, hint, least=_SHORTEST_HINT).items():
+                weights[place] = max(weights.get(place, 0.0), _HINT * weight)
         return weights
 
     def alike(self, start: str, end: str, *, least: int) -> dict[int, float]:
@@ -110,10 +110,10 @@ class LabelWords:
         stem = self.stem(end)
         weights: dict[int, float] = {}
         if len(start) >= least:
-            weights |= {at: part_weight(start, own) for at, own in self.starting(self.words, start)}
+            weights |= {at: _part_weight(start, own) for at, own in self.starting(self.words, start)}
         for ending in {end, stem}:
             if len(ending) >= least:
-                weights |= {self.backwards[at][1]: part_weight(ending, own) for at, own in self.ending(ending[::-1])}
+                weights |= {self.backwards[at][1]: _part_weight(ending, own) for at, own in self.ending(ending[::-1])}
         at = bisect_left(self.words, stem)
         return weights | ({at: 1.0} if self.words[at : at + 1] == [stem] else {})
 
@@ -130,6 +130,6 @@ class LabelWords:
             yield place, self.backwards[place][0]
 
 
-def part_weight(part: str, whole: str) -> float:
+def _part_weight(part: str, whole: str) -> float:
     """Weigh a part of a word by how much of it it is."""
-    return PART + WHOLE * len(part) / len(whole)
+    return _PART + _WHOLE * len(part) / len(whole)

@@ -13,19 +13,19 @@ from kbtools.text.lexicons import ENGLISH, language_of, lexicon
 from kbtools.text.question import MarkedQuestion
 from kbtools.text.relation_words import relation_parts
 
-STEM = 5
+_STEM = 5
 """Letters by which two words are held to be forms of one: `directed` and `director` share five."""
 
 # The next four: accuracy on 2,000 validation questions of FBSQ, 58.3 % with these.
 LAST, REST = 1.0, 0.4
 """Weight of a word in the last part of a relation's name, and before it: 57.9 % at 0.2, 58.5 % at 0.6."""
 
-CUE, SHARPNESS = 0.6, 4.0
+CUE, _SHARPNESS = 0.6, 4.0
 """Weight of a cue beside a shared word, 57.7 % at 0.3 and 57.1 % at 1; log-probability of a whole shared name."""
 
-IGNORED = frozenset("a an and are as at by did do does for in is of on or s that the this to was were with".split())
+_IGNORED = frozenset("a an and are as at by did do does for in is of on or s that the this to was were with".split())
 
-CUES = {
+_CUES = {
     "where": "place location city country containedby",
     "when": "date year",
     "who": "person author artist created directed",
@@ -44,11 +44,11 @@ CUES = {
 """Words of questions, and the words of relations that they hint at."""
 
 
-def stem(word: str) -> str:
-    return word[:STEM]
+def _stem(word: str) -> str:
+    return word[:_STEM]
 
 
-HINTS = {word: [stem(hint) for hint in hints.split()] for word, hints in CUES.items()}
+_HINTS = {word: [_stem(hint) for hint in hints.split()] for word, hints in _CUES.items()}
 
 
 class LexicalScorer:
@@ -68,7 +68,7 @@ class LexicalScorer:
             (own, LabelWords([relations[row] for row in own.tolist()], lexicon(tag))) for tag, own in rows.items()
         ]
         self.english = english if rows else slice(None)
-        self.columns = relation_columns(tuple(relations[row] for row in english.tolist()))
+        self.columns = _relation_columns(tuple(relations[row] for row in english.tolist()))
 
     def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
         scores = np.zeros((len(questions), self.count))
@@ -88,7 +88,7 @@ class LexicalScorer:
 
 
 @lru_cache(4)
-def relation_columns(relations: tuple[str, ...]) -> dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]]:
+def _relation_columns(relations: tuple[str, ...]) -> dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]]:
     """Return the rows of the relations that have a stem, and the weight of each; `encoder` reads the same."""
     weights = [name_weights(relation) for relation in relations]
     frequency = Counter(word for stems in weights for word in stems)
@@ -97,7 +97,7 @@ def relation_columns(relations: tuple[str, ...]) -> dict[str, tuple[NDArray[np.i
         weighed = {word: weight * math.log(1 + len(relations) / frequency[word]) for word, weight in stems.items()}
         length = math.sqrt(sum(weighed.values()))
         for word, weight in weighed.items():
-            columns.setdefault(word, []).append((row, SHARPNESS * weight / length))
+            columns.setdefault(word, []).append((row, _SHARPNESS * weight / length))
     return {
         word: (np.array([row for row, _ in entries]), np.array([weight for _, weight in entries]))
         for word, entries in columns.items()
@@ -110,8 +110,8 @@ def name_weights(relation: str) -> dict[str, float]:
     parts = relation_parts(relation)
     for part in parts:
         for word in part:
-            if word not in IGNORED:
-                weights[stem(word)] = max(weights.get(stem(word), 0.0), LAST if part is parts[-1] else REST)
+            if word not in _IGNORED:
+                weights[_stem(word)] = max(weights.get(_stem(word), 0.0), LAST if part is parts[-1] else REST)
     return weights
 
 
@@ -119,9 +119,9 @@ def hinted(words: Sequence[str]) -> dict[str, float]:
     """Weigh the stems that a context speaks of: its own words in full, those it hints at in part."""
     weights: dict[str, float] = {}
     for word in words:
-        if word in HINTS:
-            for hint in HINTS[word]:
+        if word in _HINTS:
+            for hint in _HINTS[word]:
                 weights.setdefault(hint, CUE)
-        if word not in IGNORED:
-            weights[stem(word)] = 1.0
+        if word not in _IGNORED:
+            weights[_stem(word)] = 1.0
     return weights

@@ -15,26 +15,26 @@ from kbtools.scorers.relations.lexical import LexicalScorer
 from kbtools.text.question import MarkedQuestion
 from kbtools.text.relation_words import relation_parts
 
-VECTORS = Path(__file__).with_name("static.safetensors")
+_VECTORS = Path(__file__).with_name("static.safetensors")
 """Made from all-MiniLM-L6-v2 by benchmarks/make_static_vectors.py."""
 
 PRONOUN = "it"
 """The word that stands for the mention: encoders have read it in sentences, which no symbol of ours is in."""
 
-SHARPNESS, LEXICAL = 10.0, 0.5
+_SHARPNESS, _LEXICAL = 10.0, 0.5
 """Log-probability of a cosine of 1, and the weight of the score of `lexical` beside it, as for `encoder`."""
 
-WORDS = re.compile(r"\w+|[^\w\s]")
-UNKNOWN, INSIDE = "[UNK]", "##"
+_WORDS = re.compile(r"\w+|[^\w\s]")
+_UNKNOWN, _INSIDE = "[UNK]", "##"
 
-LONGEST_WORD = 100
+_LONGEST_WORD = 100
 """Letters of a word that is split into tokens; a longer one is unknown, as in BERT."""
 
-REMEMBERED_WORDS = 50_000
+_REMEMBERED_WORDS = 50_000
 """Words whose tokens are kept in memory, some 10 MB."""
 
 
-class TokenVectors(NamedTuple):
+class _TokenVectors(NamedTuple):
     """The rows of tokens, their vectors in 8 bits (tokens, dim), and what each is multiplied by (tokens,)."""
 
     rows: dict[str, int]
@@ -63,21 +63,21 @@ class StaticScorer:
 
     def score_embedded(self, vectors: NDArray[np.float32], questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
         cosines = (vectors @ self.names.T).astype(np.float64)
-        return SHARPNESS * cosines + LEXICAL * self.lexical.score(questions)
+        return _SHARPNESS * cosines + _LEXICAL * self.lexical.score(questions)
 
     def score_some(
         self, questions: Sequence[MarkedQuestion], relations: NDArray[np.unsignedinteger]
     ) -> NDArray[np.float64]:
         cosines: NDArray[np.float64] = (self.embed(questions) @ self.names[relations].T).astype(np.float64)
-        return SHARPNESS * cosines + LEXICAL * self.lexical.score(questions).take(relations, axis=1)
+        return _SHARPNESS * cosines + _LEXICAL * self.lexical.score(questions).take(relations, axis=1)
 
 
 @cache
-def token_vectors() -> TokenVectors:
+def token_vectors() -> _TokenVectors:
     """Read the table of token vectors."""
-    weights = read_weights(VECTORS)
+    weights = read_weights(_VECTORS)
     tokens = weights["tokens"].tobytes().decode().split("\n")
-    return TokenVectors({token: row for row, token in enumerate(tokens)}, weights["vectors"], weights["scales"])
+    return _TokenVectors({token: row for row, token in enumerate(tokens)}, weights["vectors"], weights["scales"])
 
 
 def encode_words(texts: Sequence[Sequence[str]]) -> NDArray[np.float32]:
@@ -91,23 +91,23 @@ def encode_words(texts: Sequence[Sequence[str]]) -> NDArray[np.float32]:
     return encoded
 
 
-@lru_cache(REMEMBERED_WORDS)
+@lru_cache(_REMEMBERED_WORDS)
 def word_pieces(word: str) -> tuple[int, ...]:
     """Return the rows of a word's tokens, by the longest pieces first as in WordPiece (Wu et al. 2016)."""
     folded = unicodedata.normalize("NFD", word.lower())
     plain = "".join(letter for letter in folded if unicodedata.category(letter) != "Mn")
-    return tuple(row for part in WORDS.findall(plain) for row in split_part(part))
+    return tuple(row for part in _WORDS.findall(plain) for row in _split_part(part))
 
 
-def split_part(part: str) -> Iterator[int]:
+def _split_part(part: str) -> Iterator[int]:
     rows, start, found = token_vectors().rows, 0, []
-    if len(part) > LONGEST_WORD:
-        return iter((rows[UNKNOWN],))
+    if len(part) > _LONGEST_WORD:
+        return iter((rows[_UNKNOWN],))
     while start < len(part):
-        prefix = INSIDE if start else ""
+        prefix = _INSIDE if start else ""
         end = next((end for end in range(len(part), start, -1) if prefix + part[start:end] in rows), None)
         if end is None:
-            return iter((rows[UNKNOWN],))
+            return iter((rows[_UNKNOWN],))
         found.append(rows[prefix + part[start:end]])
         start = end
     return iter(found)

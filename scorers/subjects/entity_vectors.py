@@ -29,10 +29,10 @@ from kbtools.text.question import MarkedQuestion
 if TYPE_CHECKING:
     from kbtools.scorers.fitting.training_loop import Task
 
-TRAINING = "kbtools.scorers.subjects.subject_training"
+_TRAINING = "kbtools.scorers.subjects.subject_training"
 
 
-class VectorNetwork(StoredNetwork, Protocol):
+class _VectorNetwork(StoredNetwork, Protocol):
     """A network of questions and entities."""
 
     def questions(self, texts: Sequence[Sequence[str]]) -> NDArray[np.float32]:
@@ -44,7 +44,7 @@ class VectorNetwork(StoredNetwork, Protocol):
         ...
 
 
-class VectorForward:
+class _VectorForward:
     """The network without torch."""
 
     def __init__(self, saved: Checkpoint) -> None:
@@ -64,11 +64,11 @@ class VectorForward:
 class RandomVectorScorer(SavedNetwork):
     """The subject scorer `random`: E(s) starts at random and is trained with g."""
 
-    network: VectorNetwork
+    network: _VectorNetwork
     starts_from: ClassVar[str | None] = None
     """The model whose vectors E(s) starts from."""
 
-    def __init__(self, network: VectorNetwork, digest: str) -> None:
+    def __init__(self, network: _VectorNetwork, digest: str) -> None:
         self.network = network
         self.rows = (digest,)
 
@@ -84,7 +84,7 @@ class RandomVectorScorer(SavedNetwork):
         folder: Path | None = None,
     ) -> Self:
         """Build an untrained scorer; E(s) starts from the vectors of a folder if there is one, which set `dim`."""
-        make = import_object(f"{TRAINING}:make_entity_network")
+        make = import_object(f"{_TRAINING}:make_entity_network")
         network = make(config, kb=kb, texts=texts, words=words, seed=seed, folder=folder)
         return cls(network, kb.manifest.digest)
 
@@ -95,8 +95,8 @@ class RandomVectorScorer(SavedNetwork):
         check_digest(folder, saved.rows, kb)
         if without_torch(device):
             with other_network(folder):
-                return cls(VectorForward(saved), kb.manifest.digest)
-        rebuild = import_object(f"{TRAINING}:rebuild_entity_network")
+                return cls(_VectorForward(saved), kb.manifest.digest)
+        rebuild = import_object(f"{_TRAINING}:rebuild_entity_network")
         return cls(rebuild(saved, kb, folder=folder, device=device), kb.manifest.digest)
 
     @classmethod
@@ -106,7 +106,7 @@ class RandomVectorScorer(SavedNetwork):
         folder = model_folder(models, ENTITIES, cls.starts_from) if cls.starts_from else None
         texts = [cls.text(question) for question in splits.train.questions]
         scorer = cls.new(settings.encoder, kb=kb, texts=texts, words=words, seed=seed, folder=folder)
-        make: Callable[..., Task] = import_object(f"{TRAINING}:SubjectTask")
+        make: Callable[..., Task] = import_object(f"{_TRAINING}:SubjectTask")
         return make(scorer, settings.objective, kb=kb, splits=splits)
 
     @staticmethod

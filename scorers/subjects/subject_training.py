@@ -68,7 +68,7 @@ def type_wise_cross_entropy(scores: Tensor, *, types: Tensor) -> Tensor:
     return F.binary_cross_entropy_with_logits(scores, types, reduction="none").sum(dim=1)
 
 
-class EntityNetwork(nn.Module):
+class _EntityNetwork(nn.Module):
     """g as a BiGRU, E(s) as a table."""
 
     def __init__(self, encoder: BiGRU, entities: int) -> None:
@@ -112,13 +112,13 @@ def make_entity_network(
     words: WordVectors,
     seed: int,
     folder: Path | None = None,
-) -> EntityNetwork:
+) -> _EntityNetwork:
     """Build an untrained network; E(s) starts from the vectors of a folder if there is one, which set `dim`."""
     vectors = load_vectors(folder, kb) if folder else None
     config = config if vectors is None else replace(config, dim=vectors.shape[1], direct=False)
     torch.manual_seed(seed)
     vocabulary = BiGRU.collect(texts, words=words, config=config)
-    network = build_network(lambda: EntityNetwork(BiGRU(config, vocabulary), entity_count(kb)))
+    network = build_network(lambda: _EntityNetwork(BiGRU(config, vocabulary), entity_count(kb)))
     initialise(network)
     network.encoder.initialise(words)
     if vectors is not None:
@@ -127,9 +127,9 @@ def make_entity_network(
     return network.eval()
 
 
-def rebuild_entity_network(saved: Checkpoint, kb: KnowledgeBase, *, folder: Path, device: str) -> EntityNetwork:
+def rebuild_entity_network(saved: Checkpoint, kb: KnowledgeBase, *, folder: Path, device: str) -> _EntityNetwork:
     """Rebuild a trained network."""
-    network = EntityNetwork(BiGRU(EncoderConfig(**saved.config), saved.vocabulary), entity_count(kb))
+    network = _EntityNetwork(BiGRU(EncoderConfig(**saved.config), saved.vocabulary), entity_count(kb))
     return restore_network(network, saved.weights, folder=folder, device=device)
 
 
@@ -148,7 +148,7 @@ class SubjectTask:
         splits: Splits,
     ) -> None:
         train = splits.train
-        assert isinstance(scorer.network, EntityNetwork)
+        assert isinstance(scorer.network, _EntityNetwork)
         self.network = scorer.network
         self.save = scorer.save
         self.scorer, self.config, self.kb = scorer, config, kb

@@ -19,14 +19,14 @@ from kbtools.scorers.networks.devices import arrays, build_network
 from kbtools.scorers.networks.training_settings import TransESettings
 from kbtools.scorers.subjects.vector_files import check_digest, entity_count
 
-ENTITIES_AT_ONCE = 65_536
+_ENTITIES_AT_ONCE = 65_536
 """Entities that are read, or compared with, in one piece."""
 
-TESTED, NEAR = 200, 10
+_TESTED, _NEAR = 200, 10
 """Facts that are tested after each epoch, a sample that takes seconds over millions of entities, and the objects
 that may stand before theirs: hits@10 of Bordes et al. 2013."""
 
-FACT = 3 * 8
+_FACT = 3 * 8
 """Bytes of a fact as rows."""
 
 
@@ -37,13 +37,13 @@ def read_triples(kb: KnowledgeBase) -> NDArray[np.int64]:
     """
     rows, facts = kb.entity_rows(), kb.manifest.counts["facts"].unique
     require_memory(
-        FACT * facts,
+        _FACT * facts,
         f"{facts:,} facts",
         instead="train on a knowledge base with fewer, or take over vectors made elsewhere with --vectors and --ids",
     )
     triples, place = np.empty((facts, 3), dtype=np.int64), 0
-    for first in range(0, len(rows), ENTITIES_AT_ONCE):
-        piece = kb.facts_of(rows[first : first + ENTITIES_AT_ONCE])
+    for first in range(0, len(rows), _ENTITIES_AT_ONCE):
+        piece = kb.facts_of(rows[first : first + _ENTITIES_AT_ONCE])
         triples[place : place + len(piece)] = piece
         place += len(piece)
     return triples[:place]
@@ -69,8 +69,8 @@ class TransE(nn.Module):
 
     def pieces(self) -> Iterator[tuple[int, Tensor]]:
         """Yield E(s) of the entities from a row on, of length 1, a piece at a time: (at most ENTITIES_AT_ONCE, dim)."""
-        for first in range(0, self.entities.num_embeddings, ENTITIES_AT_ONCE):
-            yield first, F.normalize(self.entities.weight.detach()[first : first + ENTITIES_AT_ONCE], dim=1)
+        for first in range(0, self.entities.num_embeddings, _ENTITIES_AT_ONCE):
+            yield first, F.normalize(self.entities.weight.detach()[first : first + _ENTITIES_AT_ONCE], dim=1)
 
 
 class TranslatingTask:
@@ -82,7 +82,7 @@ class TranslatingTask:
         self.triples = torch.from_numpy(triples)
         self.margin = margin
         self.lengths = np.zeros(len(triples), dtype=np.int64)
-        self.tested = np.random.default_rng(0).permutation(len(triples))[:TESTED]
+        self.tested = np.random.default_rng(0).permutation(len(triples))[:_TESTED]
 
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
         """Return max(0, margin + d(fact) - d(corrupted)) of each fact, d = |E(s) + E(r) - E(o)|: (batch,)."""
@@ -104,7 +104,7 @@ class TranslatingTask:
         facts = self.triples[torch.from_numpy(self.tested)].to(self.network.entities.weight.device)
         with torch.inference_mode():
             targets = F.normalize(self.network.entities(facts[:, 0]), dim=1) + self.network.relations(facts[:, 1])
-            near = nearest_rows(targets, self.network.pieces(), count=NEAR)
+            near = nearest_rows(targets, self.network.pieces(), count=_NEAR)
         return {"of objects among the ten nearest": float((near == facts[:, 2:]).any(dim=1).float().mean())}
 
     def save(self, folder: Path, stamp: Stamp) -> None:

@@ -21,7 +21,7 @@ from kbtools.scorers.networks.checkpoint import Checkpoint, write_checkpoint
 
 logger = logging.getLogger(__name__)
 
-NUMBERED = re.compile(r"(.*\S)\s+(\d+)\s*")
+_NUMBERED = re.compile(r"(.*\S)\s+(\d+)\s*")
 """A line of OpenKE: an id, which may hold spaces, and its number."""
 
 
@@ -43,7 +43,7 @@ class GivenVectors:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenOver:
+class _TakenOver:
     """The folder that vectors were written to, how many there were, and how many of them belong to entities."""
 
     folder: Path
@@ -52,7 +52,7 @@ class TakenOver:
 
 
 def read_array(kb: KnowledgeBase, vectors: Path, ids: Path) -> GivenVectors:
-    """Read a .npy file of vectors and the ids that its rows belong to; raise as `match_vectors` and `read_ids` do."""
+    """Read a .npy file of vectors and the ids that its rows belong to; raise as `_match_vectors` and `_read_ids` do."""
     for path in (vectors, ids):
         if not path.is_file():
             raise SourceMissing(f"{path}: no such file", path=str(path))
@@ -61,10 +61,10 @@ def read_array(kb: KnowledgeBase, vectors: Path, ids: Path) -> GivenVectors:
         table = np.lib.format.open_memmap(vectors, mode="r")
     except (ValueError, EOFError) as error:
         raise BadVectors(f"{vectors}: found no NumPy array ({error}), expected a .npy file with one array") from error
-    return match_vectors(kb, table, read_ids(ids), vectors=vectors, ids=ids)
+    return _match_vectors(kb, table, _read_ids(ids), vectors=vectors, ids=ids)
 
 
-def read_ids(path: Path) -> list[str]:
+def _read_ids(path: Path) -> list[str]:
     """Read ids, one a line, or OpenKE's `entity2id.txt`: their count, then each id with its number.
 
     Raises BadVectors for bytes that are no UTF-8, and for numbers that are not those from zero on.
@@ -76,7 +76,7 @@ def read_ids(path: Path) -> list[str]:
         line = content.count(b"\n", 0, error.start) + 1
         raise BadVectors(f"{path}:{line}: found invalid UTF-8, expected an id", path=str(path), line=line) from error
     lines = lines[:-1] if lines[-1] == "" else lines
-    numbered = [NUMBERED.fullmatch(line) for line in lines[1:]]
+    numbered = [_NUMBERED.fullmatch(line) for line in lines[1:]]
     if not lines or lines[0].strip() != str(len(numbered)) or not all(numbered):
         return lines
     ids = {int(match[2]): match[1] for match in numbered if match}
@@ -86,7 +86,7 @@ def read_ids(path: Path) -> list[str]:
     return [ids[number] for number in range(len(numbered))]
 
 
-def match_vectors(
+def _match_vectors(
     kb: KnowledgeBase, table: NDArray[np.float32], names: Sequence[str], *, vectors: Path, ids: Path
 ) -> GivenVectors:
     """Bind vectors to the entities that their ids name.
@@ -120,7 +120,7 @@ def match_vectors(
     return GivenVectors(own.astype(np.uint32), places, table, "-".join(map(file_digest, (vectors, ids))))
 
 
-def take_over_vectors(kb: KnowledgeBase, vectors: GivenVectors, *, models: Path) -> TakenOver:
+def take_over_vectors(kb: KnowledgeBase, vectors: GivenVectors, *, models: Path) -> _TakenOver:
     """Write given vectors as those that the subject scorer `transe` starts from; an entity without one has zeros."""
     entities = np.zeros((entity_count(kb), vectors.table.shape[1]), dtype=np.float32)
     entities[vectors.rows] = vectors.table[vectors.places]
@@ -130,7 +130,7 @@ def take_over_vectors(kb: KnowledgeBase, vectors: GivenVectors, *, models: Path)
     write_checkpoint(
         folder, Checkpoint(config, (), (kb.manifest.digest,), weights), Stamp("transe", made_of=vectors.digest)
     )
-    return TakenOver(folder, len(vectors.table), len(vectors.rows))
+    return _TakenOver(folder, len(vectors.table), len(vectors.rows))
 
 
 def entity_count(kb: KnowledgeBase) -> int:

@@ -17,16 +17,16 @@ from kbtools.scorers.fitting.splits import Labelled, Splits, label_questions
 from kbtools.storage import temporary_folder
 from kbtools.text.question import Question
 
-MODEL = FILES[1]
-OUTSIDE, SUBJECT = "O", "SUB"
-FITTING = {"c1": 0.05, "c2": 0.02, "max_iterations": 120, "feature.possible_transitions": True}
+_MODEL = FILES[1]
+_OUTSIDE, _SUBJECT = "O", "SUB"
+_FITTING = {"c1": 0.05, "c2": 0.02, "max_iterations": 120, "feature.possible_transitions": True}
 """L-BFGS with both penalties, as python-crfsuite names its parameters."""
 
-SHOWN = 20
+_SHOWN = 20
 """Iterations between two reports."""
 
 
-def shape(word: str) -> str:
+def _shape(word: str) -> str:
     """Return what a word consists of: digits, letters, or a mixture."""
     return "digits" if word.isdigit() else "letters" if word.isalpha() else "mixed"
 
@@ -34,7 +34,14 @@ def shape(word: str) -> str:
 def word_features(words: Sequence[str], place: int) -> list[str]:
     """List the features of a word: itself, its affixes, its shape, its place, and its neighbours."""
     word = words[place]
-    features = ["bias", f"w={word}", f"pre={word[:3]}", f"suf={word[-3:]}", f"suf2={word[-2:]}", f"shape={shape(word)}"]
+    features = [
+        "bias",
+        f"w={word}",
+        f"pre={word[:3]}",
+        f"suf={word[-3:]}",
+        f"suf2={word[-2:]}",
+        f"shape={_shape(word)}",
+    ]
     features += [f"place={min(place, 5)}", f"left={min(len(words) - 1 - place, 5)}"]
     padded = ["<s>", "<s>", *words, "</s>", "</s>"]
     at = place + 2
@@ -44,13 +51,13 @@ def word_features(words: Sequence[str], place: int) -> list[str]:
     return [*features, f"w+1w+2={after}|{padded[at + 2]}", f"w-1w+1={before}|{after}"]
 
 
-def sentence_features(words: Sequence[str]) -> list[list[str]]:
+def _sentence_features(words: Sequence[str]) -> list[list[str]]:
     return [word_features(words, place) for place in range(len(words))]
 
 
-def tags_of(length: int, first: int, last: int) -> list[str]:
+def _tags_of(length: int, first: int, last: int) -> list[str]:
     """Write the tags of a mention from word `first` to word `last`."""
-    return [SUBJECT if first <= place <= last else OUTSIDE for place in range(length)]
+    return [_SUBJECT if first <= place <= last else _OUTSIDE for place in range(length)]
 
 
 class FeatureCRF:
@@ -69,7 +76,7 @@ class FeatureCRF:
     def save(self, folder: Path, stamp: Stamp | None = None) -> None:
         """Write the tagger to a folder; without a stamp its plugin is known as `module:Class`."""
         stamp = stamp or Stamp(class_path(type(self)))
-        write_model(folder, stamp, {}, file=MODEL, write=lambda path: path.write_bytes(self.model))
+        write_model(folder, stamp, {}, file=_MODEL, write=lambda path: path.write_bytes(self.model))
 
     def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
         return [self.spans_of(words_of(question)) for question in questions]
@@ -78,10 +85,10 @@ class FeatureCRF:
         """Return log p(w|q) of every n-gram, each as the probability of its tagging."""
         spans = np.full((len(words), len(words)), -np.inf)
         if words:
-            self.tagger.set(sentence_features(words))
+            self.tagger.set(_sentence_features(words))
         for first in range(len(words)):
             for last in range(first, len(words)):
-                probability = self.tagger.probability(tags_of(len(words), first, last))
+                probability = self.tagger.probability(_tags_of(len(words), first, last))
                 spans[first, last] = np.log(max(probability, np.finfo(float).tiny))
         return spans
 
@@ -90,16 +97,16 @@ class FeatureCRF:
         right = 0
         for question, (first, last) in zip(labelled.questions, labelled.spans, strict=True):
             words = words_of(question)
-            right += self.tagger.tag(sentence_features(words)) == tags_of(len(words), first, last)
+            right += self.tagger.tag(_sentence_features(words)) == _tags_of(len(words), first, last)
         return right / len(labelled)
 
     @classmethod
-    def task(cls, kb: KnowledgeBase, splits: Splits, settings: object, *, models: Path) -> "FeatureTask":
+    def task(cls, kb: KnowledgeBase, splits: Splits, settings: object, *, models: Path) -> "_FeatureTask":
         """Build the task of the tagger; no setting concerns it."""
-        return FeatureTask(label_questions(splits.train, split="train"), label_questions(splits.valid, split="valid"))
+        return _FeatureTask(label_questions(splits.train, split="train"), label_questions(splits.valid, split="valid"))
 
 
-class FeatureTask:
+class _FeatureTask:
     """The task of making the labels of the training questions likely, by the trainer of python-crfsuite."""
 
     def __init__(self, train: Labelled, valid: Labelled) -> None:
@@ -111,16 +118,16 @@ class FeatureTask:
         begun = time.process_time()
 
         def show(iteration: int, loss: float) -> None:
-            if iteration % SHOWN == 0:
+            if iteration % _SHOWN == 0:
                 callback(Epoch(iteration, loss / len(self.train), time.process_time() - begun, {}))
 
-        trainer = WatchedTrainer(algorithm="lbfgs", verbose=True, params=FITTING)
+        trainer = _WatchedTrainer(algorithm="lbfgs", verbose=True, params=_FITTING)
         trainer.watch = show
         for question, (first, last) in zip(self.train.questions, self.train.spans, strict=True):
             words = words_of(question)
-            trainer.append(sentence_features(words), tags_of(len(words), first, last))
+            trainer.append(_sentence_features(words), _tags_of(len(words), first, last))
         with temporary_folder() as folder:
-            path = folder / MODEL
+            path = folder / _MODEL
             trainer.train(str(path))
             self.tagger = FeatureCRF(path.read_bytes())
 
@@ -137,7 +144,7 @@ class FeatureTask:
         self.fitted.save(folder, stamp)
 
 
-class WatchedTrainer(pycrfsuite.Trainer):  # type: ignore[misc]
+class _WatchedTrainer(pycrfsuite.Trainer):  # type: ignore[misc]
     """A trainer that reports each iteration and its loss."""
 
     watch: Callable[[int, float], None]

@@ -38,23 +38,23 @@ if TYPE_CHECKING:
     from kbtools.scorers.networks.sessions import Session
 
 
-Bits = NDArray[np.float32]
+_Bits = NDArray[np.float32]
 
-OUTSIDE, SUBJECT = 0, 1
+_OUTSIDE, _SUBJECT = 0, 1
 """The paper's two tags, O and SUB."""
 
-Numbers = NDArray[np.floating]
+_Numbers = NDArray[np.floating]
 
 BITS = 6
 """Bits of a word: begins, is in, ends a name that no longer name contains; the same three for the rarest name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Readings:
+class _Readings:
     """Labelled questions as a tagger reads them: words, bits of the gazetteer, and which words are the mention."""
 
     texts: Sequence[list[str]]
-    bits: Sequence[Bits]
+    bits: Sequence[_Bits]
     spans: Sequence[tuple[int, int]]
 
     def lengths(self) -> NDArray[np.int64]:
@@ -65,18 +65,18 @@ class Readings:
         tags = np.zeros((len(rows), len(self.texts[rows[0]])), dtype=np.int64)
         for place, row in enumerate(rows):
             first, last = self.spans[row]
-            tags[place, first : last + 1] = SUBJECT
+            tags[place, first : last + 1] = _SUBJECT
         return tags
 
-    def of(self, rows: NDArray[np.int64]) -> tuple[list[list[str]], list[Bits]]:
+    def of(self, rows: NDArray[np.int64]) -> tuple[list[list[str]], list[_Bits]]:
         """Return the words and the bits of some questions."""
         return [self.texts[row] for row in rows], [self.bits[row] for row in rows]
 
 
-class EmissionNetwork(StoredNetwork, Protocol):
+class _EmissionNetwork(StoredNetwork, Protocol):
     """A network that emits H(q)."""
 
-    def emit(self, texts: Sequence[Sequence[str]], bits: Sequence[Bits]) -> NDArray[np.float32]:
+    def emit(self, texts: Sequence[Sequence[str]], bits: Sequence[_Bits]) -> NDArray[np.float32]:
         """Return H(q) of texts of one length: (batch, length, tags)."""
         ...
 
@@ -85,7 +85,7 @@ class EmissionNetwork(StoredNetwork, Protocol):
         ...
 
 
-class TaggerForward:
+class _TaggerForward:
     """The emissions of the focused tagger as training exported them."""
 
     def __init__(self, saved: Checkpoint) -> None:
@@ -93,7 +93,7 @@ class TaggerForward:
         self.rows = rows_by_part(saved.vocabulary)
         self.session: Session = import_object(SESSION)(saved.graph, saved.weights)
 
-    def emit(self, texts: Sequence[Sequence[str]], bits: Sequence[Bits]) -> NDArray[np.float32]:
+    def emit(self, texts: Sequence[Sequence[str]], bits: Sequence[_Bits]) -> NDArray[np.float32]:
         tokens = np.array([[self.rows.get(word, UNKNOWN_ROW) for word in text] for text in texts])
         lengths = np.full(len(texts), tokens.shape[1], dtype=np.int32)
         return self.session(tokens=tokens, bits=np.stack(bits), lengths=lengths)
@@ -108,10 +108,10 @@ class TaggerForward:
 class BiGRUTagger(SavedNetwork):
     """The tagger `bigru-crf`: words alone, as in the paper."""
 
-    network: EmissionNetwork
+    network: _EmissionNetwork
     gazetteer: ClassVar[bool] = False
 
-    def __init__(self, network: EmissionNetwork, kb: KnowledgeBase) -> None:
+    def __init__(self, network: _EmissionNetwork, kb: KnowledgeBase) -> None:
         self.network = network
         self.names = Gazetteer(kb) if self.gazetteer else None
 
@@ -134,7 +134,7 @@ class BiGRUTagger(SavedNetwork):
         saved = read_checkpoint(folder)
         if without_torch(device):
             with other_network(folder):
-                return cls(TaggerForward(saved), kb)
+                return cls(_TaggerForward(saved), kb)
         rebuild = import_object("kbtools.scorers.taggers.tagger_training:rebuild_tagger_network")
         return cls(rebuild(saved, bits=cls.bits(), folder=folder, device=device), kb)
 
@@ -147,15 +147,15 @@ class BiGRUTagger(SavedNetwork):
         make: Callable[..., Task] = import_object("kbtools.scorers.taggers.tagger_training:TaggingTask")
         return make(tagger, splits)
 
-    def read(self, question: Question) -> tuple[list[str], Bits]:
+    def read(self, question: Question) -> tuple[list[str], _Bits]:
         """Read what the network sees of a question: its words, and their bits."""
         words = words_of(question)
         return words, self.names.bits(question) if self.names else np.zeros((len(words), 0), dtype=np.float32)
 
-    def read_labelled(self, labelled: Labelled) -> Readings:
+    def read_labelled(self, labelled: Labelled) -> _Readings:
         """Read labelled questions once, for many looks at them."""
         texts, bits = zip(*map(self.read, labelled.questions), strict=True)
-        return Readings(texts, bits, labelled.spans)
+        return _Readings(texts, bits, labelled.spans)
 
     def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
         texts, bits = zip(*map(self.read, questions), strict=True) if questions else ((), ())
@@ -173,7 +173,7 @@ class BiGRUTagger(SavedNetwork):
         """Return the share of labelled questions whose every word is tagged right."""
         return self.accuracy(self.read_labelled(labelled))
 
-    def accuracy(self, readings: Readings) -> float:
+    def accuracy(self, readings: _Readings) -> float:
         """Return the share of questions, read before, whose every word is tagged right."""
         right = 0
         lengths = readings.lengths()
@@ -190,7 +190,7 @@ class GazetteerTagger(BiGRUTagger):
     gazetteer = True
 
 
-def best_sequence(emissions: Numbers, transitions: Numbers) -> NDArray[np.int64]:
+def best_sequence(emissions: _Numbers, transitions: _Numbers) -> NDArray[np.int64]:
     """Find the tagging with the greatest s(y, q), by the Viterbi algorithm: (batch, length)."""
     # best[tag] is the greatest score of the words so far that ends in a tag; came_from says by which tag before.
     best, came_from = emissions[:, 0], []
@@ -204,7 +204,7 @@ def best_sequence(emissions: Numbers, transitions: Numbers) -> NDArray[np.int64]
     return np.stack(tags[::-1], axis=1)
 
 
-def span_log_probabilities(emissions: Numbers, transitions: Numbers) -> NDArray[np.float64]:
+def span_log_probabilities(emissions: _Numbers, transitions: _Numbers) -> NDArray[np.float64]:
     """Return log p(w|q) of every n-gram exactly: of the tagging that is SUB from word i to word j and O elsewhere.
 
     (batch, length, length) for [i, j], minus infinity where j < i.
@@ -212,26 +212,26 @@ def span_log_probabilities(emissions: Numbers, transitions: Numbers) -> NDArray[
     batch, length, _ = emissions.shape
     # A tagging with one mention scores all words as O, plus what each word of the mention gains as SUB: a difference
     # of cumulative sums for every span at once, instead of a loop over the words of each.
-    gained = emissions[:, :, SUBJECT] - emissions[:, :, OUTSIDE]
+    gained = emissions[:, :, _SUBJECT] - emissions[:, :, _OUTSIDE]
     until = np.concatenate([np.zeros((batch, 1)), gained.cumsum(axis=1)], axis=1)
-    emitted = emissions[:, :, OUTSIDE].sum(axis=1)[:, None, None] + until[:, None, 1:] - until[:, :-1, None]
+    emitted = emissions[:, :, _OUTSIDE].sum(axis=1)[:, None, None] + until[:, None, 1:] - until[:, :-1, None]
     place = np.arange(length)
     first, last = place[:, None], place[None, :]
     # The transitions of O..O SUB..SUB O..O, counted: one in unless it begins the text, one out unless it ends it.
     enters, leaves, stays = first > 0, last < length - 1, last - first
     apart = length - 1 - enters - leaves - stays
     moved = (
-        enters * transitions[OUTSIDE, SUBJECT]
-        + leaves * transitions[SUBJECT, OUTSIDE]
-        + stays * transitions[SUBJECT, SUBJECT]
-        + apart * transitions[OUTSIDE, OUTSIDE]
+        enters * transitions[_OUTSIDE, _SUBJECT]
+        + leaves * transitions[_SUBJECT, _OUTSIDE]
+        + stays * transitions[_SUBJECT, _SUBJECT]
+        + apart * transitions[_OUTSIDE, _OUTSIDE]
     )
-    spans: NDArray[np.float64] = emitted + moved - log_sum(emissions, transitions)[:, None, None]
+    spans: NDArray[np.float64] = emitted + moved - _log_sum(emissions, transitions)[:, None, None]
     spans[:, last < first] = -np.inf
     return spans
 
 
-def log_sum(emissions: Numbers, transitions: Numbers) -> NDArray[np.float64]:
+def _log_sum(emissions: _Numbers, transitions: _Numbers) -> NDArray[np.float64]:
     """Return the logarithm of the sum of exp s(y, q) over every tagging, by the forward algorithm: (batch,)."""
     # forward[tag] is the log-sum of all taggings of the words so far that end in a tag.
     forward = emissions[:, 0]
@@ -259,15 +259,15 @@ class Gazetteer:
         spans = {(word_at[ngram.first], word_at[ngram.last]) for ngram in linked}
         for first, last in spans:
             if not any(a <= first and last <= b and (a, b) != (first, last) for a, b in spans):
-                mark(marks, first, last, bit=0)
+                _mark(marks, first, last, bit=0)
         if linked:
             self.rarity.learn({word for ngram in linked for word in ngram.form.split(" ")})
             rarest = max(linked, key=lambda ngram: (self.rarity.weigh(ngram.form), ngram.last - ngram.first))
-            mark(marks, word_at[rarest.first], word_at[rarest.last], bit=3)
+            _mark(marks, word_at[rarest.first], word_at[rarest.last], bit=3)
         return marks
 
 
-def mark(marks: NDArray[np.float32], first: int, last: int, *, bit: int) -> None:
+def _mark(marks: NDArray[np.float32], first: int, last: int, *, bit: int) -> None:
     """Set the bits of the words `first` to `last`: begins, is in, ends."""
     marks[first, bit] = marks[last, bit + 2] = 1.0
     marks[first : last + 1, bit + 1] = 1.0

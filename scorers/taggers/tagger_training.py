@@ -19,7 +19,7 @@ from kbtools.scorers.networks.word_networks import WordEmbedding, initialise
 from kbtools.scorers.networks.words import WordVectors, collect_words
 from kbtools.scorers.taggers.tagger import BiGRUTagger
 
-TAGS = 2
+_TAGS = 2
 """O and SUB."""
 
 
@@ -39,8 +39,8 @@ class TaggerNetwork(nn.Module):
             dropout=config.dropout if config.layers > 1 else 0.0,
         )
         self.dropout = nn.Dropout(config.dropout)
-        self.emissions = nn.Linear(2 * config.hidden, TAGS)
-        self.transitions = nn.Parameter(torch.zeros(TAGS, TAGS))
+        self.emissions = nn.Linear(2 * config.hidden, _TAGS)
+        self.transitions = nn.Parameter(torch.zeros(_TAGS, _TAGS))
 
     def forward(self, tokens: Tensor, bits: Tensor) -> Tensor:
         """Tokens (batch, length), bits (batch, length, bits) -> emissions (batch, length, tags)."""
