@@ -17,11 +17,11 @@ from kbtools.kb.manifest import counts_report, size_text
 @kb_argument(changed=True)
 @click.option("--quiet", is_flag=True, help="Print only the final counts.")
 def command(home: Home, quiet: bool) -> None:
-    """Build a knowledge base again from all that it holds, its updates merged.
+    """Rebuild a knowledge base with its updates merged.
 
-    It takes as long as kbtools index, without reading files; who reads the knowledge base meanwhile sees it as it was.
-    Entities are numbered anew, so that models with a vector for each entity are trained again. On a cluster, an update
-    is part of the indexes already: what it deleted or replaced is dropped from the disk, and numbers stay.
+    This takes as long as kbtools index without reading files, and does not disturb readers. Entities get new rows, so
+    models with a vector per entity must be trained again. On a cluster, updates are already part of the indexes:
+    compact only frees the disk space of deleted documents, and rows stay the same.
     """
     if home.elasticsearch is not None:
         with stoppable():

@@ -41,10 +41,10 @@ def _shown(quiet: bool) -> StageProgress:
 
 
 def _names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
-    """Read names with commas between."""
+    """Read names separated by commas."""
     listed = split_names(value)
     if not listed:
-        raise click.BadParameter("expected at least one name, several with commas between")
+        raise click.BadParameter("expected at least one name, separated by commas")
     return listed
 
 
@@ -57,9 +57,9 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[
     ),
 )
 @kb_argument()
-@click.option("--questions", required=True, type=click.Path(path_type=Path), help="Questions with their gold.")
+@click.option("--questions", required=True, type=click.Path(path_type=Path), help="Questions with gold answers.")
 @click.option(
-    "--out", required=True, type=click.Path(path_type=Path), help="The folder of the run; a run is continued."
+    "--out", required=True, type=click.Path(path_type=Path), help="The folder of the run; an existing run is resumed."
 )
 @click.option(
     "--pruning",
@@ -78,22 +78,22 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[
     "--subject",
     default=POPULARITY,
     callback=_names,
-    help="Subject scorers: plugins, popularity, which is what kbtools query adds without one, or none.",
+    help="Subject scorers: plugins, popularity (the default of kbtools query), or none.",
 )
 @click.option(
     "--ranker",
     callback=lambda context, parameter, value: value and _names(context, parameter, value),
-    help="Learned rankers, beside the weighted sum; kbtools train ranking fits them.  [default: those that it fitted]",
+    help="Learned rankers beside the weighted sum; kbtools train ranking fits them.  [default: all fitted ones]",
 )
 @click.option("--tagger", default=DEFAULT_TAGGER, help="The tagger of the focused pruners.")
 @inverse_option
 @lang_option
 @models_option
-@click.option("--valid", type=click.Path(path_type=Path), help="Validation questions, to calibrate confidence on.")
+@click.option("--valid", type=click.Path(path_type=Path), help="Validation questions for calibrating confidence.")
 @click.option("--tune", is_flag=True, help="Choose the weights of every cell on the validation questions.")
-@click.option("--limit", type=click.IntRange(1), help="Take only the first questions.")
+@click.option("--limit", type=click.IntRange(1), help="Use only the first N questions.")
 @click.option(
-    "--errors", default=0, type=click.IntRange(0), help="Write so many lost questions of each cause per cell."
+    "--errors", default=0, type=click.IntRange(0), help="Write this number of lost questions per cell and cause."
 )
 @click.option("--quiet", is_flag=True, help="Print only the table.")
 @json_option
@@ -113,10 +113,10 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Compare every pruner with every scorer on questions with known answers; names stand with commas between.
+    """Compare every pruner with every scorer on questions with known answers; separate names with commas.
 
-    Controls are always among the cells: n-gram-idf with the untrained scorer, and subject scorers that see nothing
-    or only count. What is computed is kept: a run that was stopped goes on, and other names are added to it.
+    Controls are always included: n-gram-idf with the untrained scorer, and subject scorers that see nothing or only
+    count. Results are kept: run the command again to resume a stopped run, or to add other names to it.
     """
     if options["tune"] and not options["valid"]:
         raise click.UsageError("--tune chooses weights on validation questions; name their file with --valid")
@@ -135,7 +135,7 @@ def command(
 def report(run: Path, as_json: bool) -> None:
     """Write tables, pictures and one HTML page into RUN, the folder of kbtools compare, and print the table.
 
-    Nothing is computed again, and neither the knowledge base nor the questions are needed.
+    Nothing is recomputed; neither the knowledge base nor the questions are needed.
     """
     made = make_report(open_run(run))
     write_tables(made)

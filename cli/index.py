@@ -58,12 +58,12 @@ _ROUTES = {
 """The options that mean one of these commands, though it is not named."""
 
 _FILES = click.argument("files", nargs=-1, type=FILE, metavar="FILE...")
-_OUT = click.option("--out", type=FILE, help="The folder to write; an older knowledge base there is replaced.")
+_OUT = click.option("--out", type=FILE, help="The folder to write; it replaces an older knowledge base.")
 _NAME = click.option("--kb", "name", help="With --elasticsearch: the name of the knowledge base on the cluster.")
 _FORCE = click.option("--force", is_flag=True, help="Build again even if the sources have not changed.")
-SHEET = click.option("--sheet", help="Sheet of a spreadsheet; the first if not given.")
-ENCODING = click.option("--encoding", help="Encoding of text, such as cp1252; found if not given.")
-_QUIET = click.option("--quiet", is_flag=True, help="Print the final counts alone.")
+SHEET = click.option("--sheet", help="Sheet of a spreadsheet; by default, the first.")
+ENCODING = click.option("--encoding", help="Encoding of text, such as cp1252; by default, detected.")
+_QUIET = click.option("--quiet", is_flag=True, help="Print only the final counts.")
 _ALSO = click.option(
     "--also",
     multiple=True,
@@ -121,7 +121,7 @@ def _also_spellings(kind: str) -> dict[str, str]:
 
 
 def _listed(ids: tuple[str, ...], option: str) -> frozenset[str]:
-    """Read ids of Wikidata, several with commas between."""
+    """Read ids of Wikidata, separated by commas."""
     listed = frozenset(entity_id.strip() for text in ids for entity_id in text.split(","))
     if strange := sorted(entity_id for entity_id in listed if not re.fullmatch(r"[QP][1-9]\d*", entity_id)):
         raise click.BadParameter(f"found {strange[0]!r}, expected ids such as Q5 or P19", param_hint=option)
@@ -129,7 +129,7 @@ def _listed(ids: tuple[str, ...], option: str) -> frozenset[str]:
 
 
 def _columns_in(text: str) -> tuple[str, ...]:
-    """Read names of columns with commas between."""
+    """Read names of columns separated by commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
@@ -192,14 +192,16 @@ def _build_at(target: _Target, sources: Sequence[Source], options: ReadOptions) 
 @click.option("--names", multiple=True, type=FILE, help="Names and aliases, in the same formats.")
 @click.option("--types", multiple=True, type=FILE, help="Types of entities, in the same formats.")
 @click.option(
-    "--rdf", multiple=True, type=FILE, help="RDF of facts, names and types alike: .nt .nq .ttl .trig .rdf .owl .jsonld."
+    "--rdf", multiple=True, type=FILE, help="RDF with facts, names and types: .nt .nq .ttl .trig .rdf .owl .jsonld."
 )
-@click.option("--relations", multiple=True, type=FILE, help="Names of relations: tables of relation and name.")
-@click.option("--redirects", multiple=True, type=FILE, help="Merged ids: tables of old and new.")
+@click.option(
+    "--relations", multiple=True, type=FILE, help="Names of relations: tables with the columns relation and name."
+)
+@click.option("--redirects", multiple=True, type=FILE, help="Merged ids: tables with the columns old and new.")
 @click.option(
     "--counts", multiple=True, type=FILE, help="How often names mean entities: name TAB id TAB count, or id TAB count."
 )
-@click.option("--variants", type=FILE, help="Ways to write the same: two columns, such as Boulevard and Blvd.")
+@click.option("--variants", type=FILE, help="Spelling variants: two columns, such as Boulevard and Blvd.")
 @reading_options
 @CLOSURE
 @_target_options
@@ -211,13 +213,13 @@ def command(
     target: _Target,
     **by_option: tuple[Path, ...],
 ) -> None:
-    """Build a knowledge base from files; the format of each FILE is found out and printed.
+    """Build a knowledge base from files; the format of each FILE is detected and printed.
 
-    An option says what is in a file that does not tell it itself. Options of files may be given several times, and
-    files may be compressed (.gz, .bz2, .xz, .zst). A second run over unchanged files does nothing.
+    Use an option for a file whose content cannot be detected. File options may be repeated, and files may be compressed
+    (.gz, .bz2, .xz, .zst). A second run over unchanged files does nothing.
 
-    With --elasticsearch and --kb NAME it is loaded into a cluster too, as kbtools load does by default; without --out
-    its folder is gone afterwards.
+    With --elasticsearch and --kb NAME, the knowledge base is also loaded into a cluster, as by kbtools load; without
+    --out, the folder is temporary.
     """
     target.check()
     sources = [Source(path, kind) for option, kind in _KINDS.items() for path in by_option[option]]
@@ -252,7 +254,7 @@ def _read_also(
 @command.command(
     "table",
     cls=Command,
-    short_help="Build from tables of an entity a row.",
+    short_help="Build from tables with an entity per row.",
     spellings=_also_spellings("table"),
     examples=(
         "kbtools index table proteins.parquet --name label --alias synonyms --list-separator '|' --out proteins.kb",
@@ -263,17 +265,19 @@ def _read_also(
 @_ALSO
 @click.option("--id", "--subject", "subject_column", help="Column with the ids of entities.")
 @click.option(
-    "--name", "name_columns", help="Columns with names, commas between; label_de@de is in German. May be that of --id."
+    "--name",
+    "name_columns",
+    help="Columns with names, separated by commas; label_de@de is German. May include the column of --id.",
 )
 @click.option("--alias", "alias_columns", help="Columns with aliases.")
 @click.option("--description", "description_columns", help="Columns with descriptions.")
 @click.option("--type", "type_columns", help="Columns with types.")
 @click.option(
-    "--link-column", "link_columns", help="Columns whose cells are entities, by id or name; others hold values."
+    "--link-column", "link_columns", help="Columns whose cells name entities, by id or name; other columns hold values."
 )
 @SHEET
 @ENCODING
-@click.option("--query", metavar="SQL", help="What to take from an SQLite or DuckDB database.")
+@click.option("--query", metavar="SQL", help="Query for the rows of an SQLite or DuckDB database.")
 @gather_options
 @LANG
 @COLUMN
@@ -290,11 +294,12 @@ def table(
     target: _Target,
     **wide: str | None,
 ) -> None:
-    """Build a knowledge base from tables of an entity a row: spreadsheets, CSV, Parquet, Arrow, JSON Lines, databases.
+    """Build a knowledge base from tables with an entity per row: spreadsheets, CSV, Parquet, Arrow, JSON Lines,
+    databases.
 
-    Columns that no option names are guessed and printed; those that hold neither ids, names, aliases, descriptions nor
-    types are relations, and their cells values, or entities where a cell is the id of one. Without ids, rows are
-    numbered.
+    The roles of columns are guessed and printed, unless options name them. Columns without ids, names, aliases,
+    descriptions or types become relations; a cell is a value, or an entity if it is the id of one. Without ids, rows
+    are numbered.
     """
     target.check()
     sources, options = _read_also(files, "table", also, options)
@@ -319,10 +324,12 @@ def table(
 )
 @_FILES
 @_ALSO
-@click.option("--min-sitelinks", type=click.IntRange(min=0), default=0, help="Pages that an entity has at least.")
-@click.option("--keep-type", multiple=True, metavar="ID", help="Type of entities to keep, as Q5; or Q5,Q515.")
-@click.option("--keep-property", multiple=True, metavar="ID", help="Property of facts to keep, as P19; or P19,P20.")
-@click.option("--keep-ids", type=FILE, help="File of the ids of entities to keep, one a line.")
+@click.option("--min-sitelinks", type=click.IntRange(min=0), default=0, help="Least number of sitelinks of an entity.")
+@click.option("--keep-type", multiple=True, metavar="ID", help="Types of entities to keep, such as Q5 or Q5,Q515.")
+@click.option(
+    "--keep-property", multiple=True, metavar="ID", help="Properties of facts to keep, such as P19 or P19,P20."
+)
+@click.option("--keep-ids", type=FILE, help="File with the ids of entities to keep, one per line.")
 @CLOSURE
 @reading_options
 @_target_options
@@ -337,7 +344,7 @@ def wikidata(
     options: ReadOptions,
     target: _Target,
 ) -> None:
-    """Build a knowledge base from Wikidata's dump: all of it in JSON, or truthy N-Triples."""
+    """Build a knowledge base from Wikidata's dump: the JSON dump, or truthy N-Triples."""
     keep = Keep(
         sitelinks=min_sitelinks,
         types=_listed(keep_type, "--keep-type"),

@@ -40,8 +40,8 @@ def read_vectors_options(command: Function) -> Function:
         return command(*args, read_vectors=read, **kwargs)
 
     options = [
-        click.option("--vectors", type=FILE, help="Vectors trained elsewhere: a .npy file, a row for each of --ids."),
-        click.option("--ids", type=FILE, help="The ids that the rows of --vectors belong to, one a line."),
+        click.option("--vectors", type=FILE, help="A .npy file of vectors, one row for each id of --ids."),
+        click.option("--ids", type=FILE, help="The ids of the rows of --vectors, one per line."),
     ]
     return cast(Function, take_options(gathered, options))
 
@@ -57,16 +57,20 @@ def read_vectors_options(command: Function) -> Function:
 )
 @kb_argument(changed=True)
 @models_option
-@click.option("--subject", help="Index E(s) of this subject scorer; then --pruning dense finds subjects by its g(q).")
+@click.option(
+    "--subject", help="Index E(s) of this subject scorer, so that --pruning dense finds subjects with its g(q)."
+)
 @read_vectors_options
 @click.option(
     "--kind",
     default="flat",
     type=click.Choice(["flat", "ivf", "hnsw"]),
-    help="How FAISS searches: through all, the nearest clusters, or a graph; Elasticsearch has a way of its own.",
+    help="How FAISS searches: all vectors, the nearest clusters, or a graph; Elasticsearch uses its own.",
 )
 @click.option("--shards", default=1, type=click.IntRange(1), help="On Elasticsearch: shards.")
-@click.option("--replicas", type=click.IntRange(0, 32), help="On Elasticsearch: copies; one if a node can take it.")
+@click.option(
+    "--replicas", type=click.IntRange(0, 32), help="On Elasticsearch: copies; by default one if there is a node for it."
+)
 def command(
     home: Home,
     models: Path | None,
@@ -76,10 +80,10 @@ def command(
     shards: int,
     replicas: int | None,
 ) -> None:
-    """Index vectors of entities, in place of those that the knowledge base has.
+    """Index vectors of entities, replacing those of the knowledge base.
 
-    They are those of a subject scorer (--models and --subject), those of kbtools train transe (--models alone), or
-    made elsewhere. Later questions find them with the knowledge base: kbtools query --pruning dense, kbtools similar.
+    The vectors come from a subject scorer (--models and --subject), from kbtools train transe (--models alone), or from
+    a file. kbtools query --pruning dense and kbtools similar use them.
     """
     if subject and read_vectors:
         raise click.UsageError("give --subject, or vectors made elsewhere, not both")

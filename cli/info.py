@@ -34,9 +34,9 @@ from kbtools.ranking.taught import taught_file
 @kb_argument(required=False)
 @json_option
 def command(home: Home | None, as_json: bool, elasticsearch: Elasticsearch | None) -> None:
-    """Show the counts, sizes, versions and sources of a knowledge base, and what its build left out.
+    """Show the counts, sizes, versions and sources of a knowledge base, and the lines that its build left out.
 
-    With --elasticsearch and no name, all knowledge bases of the cluster are listed.
+    With --elasticsearch and no name, list all knowledge bases of the cluster.
     """
     if elasticsearch is not None:
         _show_cluster(elasticsearch, None if home is None else str(home.path), as_json)
@@ -68,9 +68,9 @@ def command(home: Home | None, as_json: bool, elasticsearch: Elasticsearch | Non
 @kb_argument(cluster=False)
 @json_option
 def check(home: Home, as_json: bool) -> None:
-    """Compare every file of a knowledge base, its vectors too, with the checksum that was kept when it was written.
+    """Compare every file of a knowledge base, including its vectors, with its stored checksum.
 
-    Each damaged file is named with what makes it again, and the exit code is 1.
+    For each damaged file, the command that restores it is printed, and the exit code is 1.
     """
     path = home.path
     manifest = read_manifest(path)

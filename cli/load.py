@@ -28,10 +28,12 @@ COUNTS_STAY = "counts stay in the folder: on a cluster the numbers of facts deci
     ),
 )
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--kb", "name", required=True, help="The name that the knowledge base gets on the cluster.")
-@click.option("--keep", default=1, type=click.IntRange(0), help="Older versions that stay.")
+@click.option("--kb", "name", required=True, help="The name of the knowledge base on the cluster.")
+@click.option("--keep", default=1, type=click.IntRange(0), help="Older versions to keep.")
 @click.option("--shards", default=1, type=click.IntRange(1), help="Shards of each index.")
-@click.option("--replicas", type=click.IntRange(0, 32), help="Copies of each shard; one if a node can take it.")
+@click.option(
+    "--replicas", type=click.IntRange(0, 32), help="Copies of each shard; by default one if there is a node for it."
+)
 @click.option("--refresh", default="1s", help="Refresh interval once loaded; -1 for never.")
 @click.option(
     "--codec",
@@ -39,21 +41,21 @@ COUNTS_STAY = "counts stay in the folder: on a cluster the numbers of facts deci
     type=click.Choice(["default", "best_compression"]),
     help="How the cluster compresses documents.",
 )
-@click.option("--batch", default=1000, type=click.IntRange(1), help="Documents a request.")
+@click.option("--batch", default=1000, type=click.IntRange(1), help="Documents per request.")
 @click.option("--in-flight", default=4, type=click.IntRange(1, 64), help="Requests at once.")
-@click.option("--segments", type=click.IntRange(1), help="Merge each shard to so many segments, afterwards.")
+@click.option("--segments", type=click.IntRange(1), help="Merge each shard to this number of segments at the end.")
 @click.option(
     "--patience",
     default=300.0,
     type=click.FloatRange(0),
-    help="Seconds to go on trying while the cluster refuses or is away, and to wait for copies at the end.",
+    help="Seconds to keep retrying while the cluster refuses or is unreachable, and to wait for copies at the end.",
 )
 @click.option(
-    "--rejected", type=click.Path(path_type=Path), help="File for rejected documents, NAME.rejected.jsonl if not given."
+    "--rejected", type=click.Path(path_type=Path), help="File for rejected documents; by default NAME.rejected.jsonl."
 )
 @click.option("--force", is_flag=True, help="Load again even if the cluster has this content.")
-@click.option("--take-over", is_flag=True, help="Take the lock of a load or update that was killed, without waiting.")
-@click.option("--quiet", is_flag=True, help="Print the outcome alone.")
+@click.option("--take-over", is_flag=True, help="Take over the lock of a killed load or update without waiting.")
+@click.option("--quiet", is_flag=True, help="Print only the result.")
 @cluster_options
 def command(
     folder: Path,
@@ -67,11 +69,11 @@ def command(
     elasticsearch: Elasticsearch,
     **options: Any,
 ) -> None:
-    """Load the knowledge base in FOLDER into a cluster, which kbtools index made.
+    """Load the knowledge base in FOLDER, made by kbtools index, into a cluster.
 
-    Readers of its name see it when it is complete. A killed load goes on where it stopped when the same command is run
-    again; a second run with the same content does nothing. One process at a time loads or updates a name: the lock of a
-    killed one is free after two minutes, or at once with --take-over.
+    Readers see it once it is complete. To resume a killed load, run the same command again; a second run with the same
+    content does nothing. Only one process at a time can load or update a name: the lock of a killed one expires after
+    two minutes, or at once with --take-over.
     """
     from kbtools.indexers.elastic.cluster import Patience
     from kbtools.indexers.elastic.loading import LoadOptions

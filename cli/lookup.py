@@ -43,7 +43,7 @@ def _lines(result: LookupResult, *, explain: bool) -> Iterator[str]:
 @click.option("--type", "of_type", metavar="ID", help="Only entities of this type.")
 @lang_option
 @click.option("--limit", default=TOP, type=click.IntRange(0), help="Entities to print; 0 prints all.")
-@click.option("--explain", is_flag=True, help="Print why each entity has its place.")
+@click.option("--explain", is_flag=True, help="Explain the order of the entities.")
 @output_option()
 def command(
     home: Home,
@@ -54,10 +54,10 @@ def command(
     explain: bool,
     output: str | None,
 ) -> None:
-    """Find the entities that bear NAME, or each line of standard input if NAME is `-`, best first.
+    """Find the entities called NAME, best first; `-` reads names from standard input.
 
-    Where no name is the same up to case, accents, punctuation and the like, names that resemble it are found. The
-    score, 0 to 100, tells how well the name fits, then how likely it means this entity.
+    Names that differ in case, accents or punctuation count as the same; if there are none, similar names are found. The
+    score, 0 to 100, ranks by similarity first, then by how likely the name means this entity.
     """
     name = require_text(text, "a NAME")
     answerer = home.open()
@@ -95,12 +95,12 @@ def _mention_lines(linked: LinkedText, *, explain: bool) -> Iterator[str]:
     "--threshold",
     default=THRESHOLD,
     type=Between(0, 1),
-    help="Leave out mentions that score lower: higher links less, and more surely.",
+    help="Leave out mentions with a lower score; a higher threshold links less, but more reliably.",
 )
 @click.option("--limit", default=CANDIDATES, type=click.IntRange(0), help="Candidates of each mention; 0 prints all.")
 @lang_option
-@click.option("--context", is_flag=True, help="Choose between bearers of a name by the text around it.")
-@click.option("--explain", is_flag=True, help="Print all candidates, and why each has its place.")
+@click.option("--context", is_flag=True, help="Use the surrounding text to choose between entities with the same name.")
+@click.option("--explain", is_flag=True, help="Print all candidates, and explain their order.")
 @output_option()
 def link(
     home: Home,
@@ -114,8 +114,8 @@ def link(
 ) -> None:
     """Find the entities that TEXT mentions, or each line of standard input if TEXT is `-`.
 
-    Mentions do not overlap; each has its candidates, best first, and a score from 0 to 1: how likely its words mean the
-    first of them.
+    Mentions do not overlap. Each has candidates, best first, and a score from 0 to 1: how likely it means the first
+    candidate.
     """
     text = require_text(text, "a TEXT")
     answerer = home.open()

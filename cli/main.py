@@ -28,23 +28,23 @@ COMMANDS = {
     "compact": "Merge the updates of a knowledge base.",
     "load": "Load a knowledge base into a cluster.",
     "query": "Answer a question, or a stream of them.",
-    "lookup": "Find the entities that bear a name.",
+    "lookup": "Find the entities with a name.",
     "link": "Find the entities that running text mentions.",
     "reconcile": "Find the entities that the rows of a table name.",
     "show": "Show the names, types and facts of an entity.",
     "compare": "Compare pruners and scorers on questions with known answers.",
-    "report": "Write tables, pictures and a page of a comparison.",
+    "report": "Write the tables, pictures and page of a comparison.",
     "info": "Show what a knowledge base holds.",
     "check": "Compare the files of a knowledge base with their checksums.",
     "remove": "Delete a knowledge base, or leftovers of builds, from a cluster.",
-    "rollback": "Point a knowledge base on a cluster at the version before.",
+    "rollback": "Return a knowledge base on a cluster to its previous version.",
     "teach": "Teach a knowledge base what questions mean, a few at a time.",
     "train": "Train the models of a knowledge base.",
     "encoder": "Install the encoder that ranks by meaning.",
     "serve": "Serve knowledge bases over HTTP: page, API, reconciliation.",
     "mcp": "Offer a knowledge base to an agent as tools.",
     "similar": "Show the entities nearest to another.",
-    "plugins": "List what can be plugged in, or check it.",
+    "plugins": "List plugins, or check one.",
 }
 """The commands, each the object `command` of its module, and what `kbtools --help` says of it unloaded."""
 
@@ -142,7 +142,7 @@ def _find_typed_plugins(arguments: list[str]) -> None:
 @click.group(
     cls=_LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
-    epilog="The options above may stand anywhere on the command line.",
+    epilog="These options may appear anywhere on the command line.",
 )
 @click.version_option(__version__, prog_name="kbtools")
 @click.option("--debug", is_flag=True, help="Show a traceback with an error.")
@@ -152,27 +152,27 @@ def _find_typed_plugins(arguments: list[str]) -> None:
     default=EMBEDDED,
     envvar="KBTOOLS_BACKEND",
     show_envvar=True,
-    help="What opens knowledge bases: a plugin, or module:Class.",
+    help="The backend that opens knowledge bases: a plugin, or module:Class.",
 )
 @click.option(
     "--device",
     default="cpu",
     envvar="KBTOOLS_DEVICE",
     show_envvar=True,
-    help="Where networks compute: cpu, cuda, cuda:1 or mps.",
+    help="The device for networks: cpu, cuda, cuda:1 or mps.",
 )
 @click.option(
     "--memory",
     default="1GB",
     callback=check_size,
-    help="Memory of the work tables of a build; the disk takes the rest.",
+    help="Memory for the work tables of a build; the rest goes to disk.",
 )
 @click.option(
     "--trust-plugins",
     is_flag=True,
     envvar=TRUST_VARIABLE,
     show_envvar=True,
-    help="Import and call what files of models and vectors name as module:Class; only for files you trust.",
+    help="Import the module:Class that files of models and vectors name; only for files you trust.",
 )
 @click.pass_context
 def main(

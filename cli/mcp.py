@@ -25,11 +25,11 @@ _T = TypeVar("_T")
 )
 @kb_argument()
 @models_option
-@click.option("--schema", is_flag=True, help="Print the tools as function schemas of OpenAI's API, and end.")
+@click.option("--schema", is_flag=True, help="Print the tools as function schemas of OpenAI's API and exit.")
 def command(home: Home, models: Path | None, schema: bool) -> None:
     """Offer a knowledge base to an agent by the Model Context Protocol: lookup, show, facts, link and query.
 
-    The agent starts this command and speaks to it over standard input and output. `kbtools serve` offers the same tools
+    The agent starts this command and communicates over standard input and output. `kbtools serve` offers the same tools
     under /mcp. Needs the extra mcp.
     """
     make_server = import_object("kbtools.serve.agent_tools:make_server")

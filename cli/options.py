@@ -93,7 +93,8 @@ def output_option(*more: str) -> Callable[[Command], Command]:
             "--format",
             "output",
             type=click.Choice(formats),
-            help="Print this instead of a table." + (" sparql: the query of the winning pair." if more else ""),
+            help="Print this format instead of a table."
+            + (" sparql prints the query of the first candidate." if more else ""),
         ),
     ]
     return lambda command: take_options(command, options)
@@ -104,8 +105,8 @@ def inverse_option(command: Command) -> Command:
     return click.option(
         "--inverse/--no-inverse",
         default=None,
-        help="Read facts backwards too: what a question names may be their object, and their subjects the answers.  "
-        "[default: in kbtools query, where nothing else is likely]",
+        help="Also read facts backwards: the question names their object, and the answers are their subjects.  "
+        "[default: in kbtools query, if nothing else is likely]",
     )(command)
 
 
@@ -114,7 +115,7 @@ def lang_option(command: Command) -> Command:
     return click.option(
         "--lang",
         metavar="TAGS",
-        help="Names in these languages, the preferred first, such as de or de,en; names for all languages count too.",
+        help="Languages of names, preferred first, such as de or de,en; names without one are included.",
     )(command)
 
 

@@ -13,7 +13,7 @@ from kbtools.entry_points import KINDS, list_offers
 @click.group("plugins", cls=CommandWithParts, examples=("kbtools plugins", "kbtools plugins --json"))
 @json_option
 def command(as_json: bool) -> None:
-    """List plugins of every kind by name, with the distribution that offers each and what it needs."""
+    """List plugins of every kind, with the distribution and the requirements of each."""
     for offer in list_offers():
         if as_json:
             record = {name: getattr(offer, name) for name in ("name", "kind", "distribution", "target", "needs")}
@@ -29,14 +29,14 @@ def command(as_json: bool) -> None:
     examples=("kbtools plugins check bigru", "kbtools plugins check my_module:MyReader --sample small.txt"),
 )
 @click.argument("name")
-@click.option("--kind", type=click.Choice(list(KINDS.values())), help="The kind, where the name does not tell it.")
+@click.option("--kind", type=click.Choice(list(KINDS.values())), help="The kind, if it is not clear from the name.")
 @click.option(
     "--sample",
     type=click.Path(path_type=Path),
-    help="What a reader reads, a small file, or what a backend opens, a small knowledge base.",
+    help="A small file for a reader, or a small knowledge base for a backend.",
 )
 def check(name: str, kind: str | None, sample: Path | None) -> None:
-    """Run the contract suite of its kind on NAME, a plugin or module:Class."""
+    """Run the contract tests on NAME, a plugin or module:Class."""
     from kbtools.suites import check_plugin
 
     for claim in check_plugin(name, kind=kind, sample=sample):

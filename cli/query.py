@@ -91,12 +91,16 @@ def _answer(answerer: Answerer, batch: list[str], options: QueryOptions) -> Iter
     ),
 )
 @kb_argument("QUESTION...")
-@click.option("--questions", type=click.Path(path_type=Path), help="A file of questions: one a line, or the release's.")
+@click.option(
+    "--questions",
+    type=click.Path(path_type=Path),
+    help="A file of questions: one per line, or in the format of the release.",
+)
 @click.option("--pruning", help="The pruner: a plugin, or module:Class.  [default: as trained, else n-gram-idf]")
 @click.option(
     "--scorer",
-    help="The relation scorer: a plugin, or module:Class; several, with commas between, are averaged.  "
-    "Those before a slash decide, those behind it rank in doubt.  "
+    help="The relation scorer: a plugin, or module:Class; several, separated by commas, are averaged.  "
+    "Scorers before a slash rank first, those after it only doubtful questions.  "
     "[default: as trained, else KBTOOLS_SCORER, else static/encoder with an encoder, static without]",
 )
 @click.option(
@@ -106,7 +110,7 @@ def _answer(answerer: Answerer, batch: list[str], options: QueryOptions) -> Iter
 )
 @click.option(
     "--ranker",
-    help="What ranks: weighted-sum, or a ranker that kbtools train ranking fitted for these.  "
+    help="The ranker: weighted-sum, or one that kbtools train ranking fitted for these parts.  "
     "[default: as trained, else weighted-sum]",
 )
 @click.option("--tagger", help="The tagger of the focused pruners.  [default: as trained, else bigru-crf+]")
@@ -120,17 +124,15 @@ def _answer(answerer: Answerer, batch: list[str], options: QueryOptions) -> Iter
     "--abstain",
     type=Between(0, 1),
     metavar="P",
-    help="Give no answer where confidence is below P, and say how high it is.",
+    help="Withhold answers with a confidence below P, and print the confidence.",
 )
 @click.option(
     "--calibration",
     type=click.Path(path_type=Path),
-    help="A run of kbtools compare --valid over the same names: makes confidence the share that is right.",
+    help="A run of kbtools compare --valid with the same parts, to calibrate the confidence.",
 )
-@click.option("--explain", is_flag=True, help="Print why each candidate has its place.")
-@click.option(
-    "--timing/--no-timing", default=True, help="Include in JSON the milliseconds, which differ from run to run."
-)
+@click.option("--explain", is_flag=True, help="Explain the order of the candidates.")
+@click.option("--timing/--no-timing", default=True, help="Include timings in JSON.")
 @output_option("sparql")
 def command(
     home: Home,
@@ -150,10 +152,10 @@ def command(
     output: str | None,
     **names: str | None,
 ) -> None:
-    """Answer QUESTION, or each line of standard input if QUESTION is `-`; its words need no quotes.
+    """Answer QUESTION, or each line of standard input if QUESTION is `-`; quotes are optional.
 
-    With --models, a question is asked with the pruner, tagger and scorers that kbtools train chose; others win where
-    they are named. The exit code is 3 where several readings of the one QUESTION are equally likely.
+    With --models, the pruner, tagger and scorers are those that kbtools train chose, unless you name others. The exit
+    code is 3 if several readings of QUESTION are equally likely.
     """
     if (text is None) == (questions is None):
         raise click.UsageError(f"{KB_FIRST} and give one QUESTION, - for standard input, or --questions FILE")

@@ -21,14 +21,16 @@ LANG = click.option(
     "--lang",
     "languages",
     default=DEFAULT_LANGUAGES,
-    help="Languages of names, the preferred first; 'de,' takes German before all others, '' the default before all.",
+    help="Languages of names, preferred first; 'de,' reads German, then all others, '' the default, then all others.",
 )
-LIST_SEPARATOR = click.option("--list-separator", metavar="TEXT", help="What divides the values of a cell, such as |.")
+LIST_SEPARATOR = click.option(
+    "--list-separator", metavar="TEXT", help="Separator of several values in a cell, such as |."
+)
 MAX_BAD = click.option(
-    "--max-bad", default=0.001, type=click.FloatRange(0, 1), help="Share of lines that may be unreadable."
+    "--max-bad", default=0.001, type=click.FloatRange(0, 1), help="Share of unreadable lines to tolerate."
 )
 CLOSURE = click.option(
-    "--closure", is_flag=True, help="Give entities the superclasses of their types: P279, rdfs:subClassOf."
+    "--closure", is_flag=True, help="Add the superclasses of types (P279, rdfs:subClassOf) to entities."
 )
 COLUMN = click.option(
     "--column",
@@ -42,13 +44,13 @@ _PREDICATE = click.option(
     "--predicate",
     multiple=True,
     metavar="PART=IRI",
-    help=f"Predicate of RDF, in place of the usual ones; PART is {', '.join(_PREDICATES[:-1])} or {_PREDICATES[-1]}.",
+    help=f"Predicate of RDF, replacing the usual ones; PART is {', '.join(_PREDICATES[:-1])} or {_PREDICATES[-1]}.",
 )
 _FORMAT = click.option(
     "--format",
     "file_format",
     metavar="NAME",
-    help="Reader of all files, or module:Class; found by suffix if not given.",
+    help="Reader for all files, or module:Class; by default, chosen by suffix.",
 )
 
 

@@ -30,20 +30,20 @@ from kbtools.indexers.readers.reading import ReadOptions, Wide
     "properties",
     multiple=True,
     metavar="COLUMN=RELATION",
-    help="Column with values that entities should have of a relation.",
+    help="Column with values that entities should have for a relation.",
 )
-@click.option("--extend", multiple=True, metavar="RELATION", help="Relation whose values become a column of matches.")
+@click.option("--extend", multiple=True, metavar="RELATION", help="Relation whose values are added as a column.")
 @click.option(
     "--threshold",
     type=Between(0, 100),
     metavar="SCORE",
-    help="Match what is not certain too, from this score on; ties never match.",
+    help="Also accept uncertain matches from this score on; ties never match.",
 )
 @lang_option
 @SHEET
 @ENCODING
-@click.option("--query", metavar="SQL", help="What to take from an SQLite or DuckDB database.")
-@click.option("--max-bad", default=0.0, type=Between(0, 1), help="Share of rows that may be unreadable, and left out.")
+@click.option("--query", metavar="SQL", help="Query for the rows of an SQLite or DuckDB database.")
+@click.option("--max-bad", default=0.0, type=Between(0, 1), help="Share of unreadable rows to tolerate.")
 def command(
     home: Home,
     text: str | None,
@@ -59,11 +59,11 @@ def command(
     query: str | None,
     max_bad: float,
 ) -> None:
-    """Find the entity that each row of FILE names, and write the table with its id, name, score and match.
+    """Find the entity named in each row of FILE, and add its id, name, score and match to the table.
 
     FILE is a table in any format that kbtools index reads. A row is a match if the name is the entity's own and no
-    other entity fits as well; other rows have their best candidate, to be looked at. Several values of a cell have ;
-    or | between them.
+    other entity fits as well; other rows show their best candidate for review. Separate several values of a cell with ;
+    or |.
     """
     from kbtools.indexers.readers.plain_tables import read_plain_table
     from kbtools.serve.table_reconciliation import TableQuery, reconcile_table

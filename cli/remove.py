@@ -13,13 +13,15 @@ from kbtools.cli.homes import Home, kb_argument
     examples=("kbtools remove fb5m --elasticsearch", "kbtools remove fb5m --elasticsearch --unfinished"),
 )
 @kb_argument()
-@click.option("--version", "number", type=click.IntRange(1), help="Delete only this version; the current one stays.")
-@click.option("--unfinished", is_flag=True, help="Delete only what killed or failed builds left.")
-@click.option("--yes", is_flag=True, help="Do not ask before a whole knowledge base is deleted.")
+@click.option(
+    "--version", "number", type=click.IntRange(1), help="Delete only this version, which must not be the current one."
+)
+@click.option("--unfinished", is_flag=True, help="Delete only the leftovers of killed or failed builds.")
+@click.option("--yes", is_flag=True, help="Delete a whole knowledge base without confirmation.")
 def command(home: Home, number: int | None, unfinished: bool, yes: bool) -> None:
     """Delete a knowledge base from a cluster, one version of it, or the leftovers of builds.
 
-    An index that kbtools did not make is never deleted.
+    Indexes that kbtools did not create are never deleted.
     """
     name = str(home.path)
     if home.elasticsearch is None:
@@ -45,7 +47,7 @@ def command(home: Home, number: int | None, unfinished: bool, yes: bool) -> None
 )
 @kb_argument()
 def rollback(home: Home) -> None:
-    """Point a knowledge base on a cluster at its newest complete version before the current one, in one call."""
+    """Return a knowledge base on a cluster to the newest complete version before the current one, in one call."""
     if home.elasticsearch is None:
         raise click.UsageError("give --elasticsearch; only a cluster keeps older versions")
     from kbtools.indexers.elastic.versions import roll_back

@@ -25,28 +25,30 @@ from kbtools.cli.options import KB_FIRST, chosen_backend, chosen_device, models_
     envvar="KBTOOLS_KB",
     show_envvar=True,
     type=click.Path(),
-    help="A knowledge base, instead of the first arguments; may be given several times.",
+    help="A knowledge base, instead of the first arguments; may be repeated.",
 )
 @models_option
-@click.option("--tagger", help="The tagger of the focused pruners; if not given, the one that was trained.")
-@click.option("--host", default="127.0.0.1", help="The address to listen on; 0.0.0.0 is all.")
-@click.option("--port", default=8000, type=click.IntRange(0, 65_535), help="The port; 0 takes a free one.")
+@click.option("--tagger", help="The tagger of the focused pruners; by default, the trained one.")
+@click.option("--host", default="127.0.0.1", help="The address to listen on; 0.0.0.0 means all.")
+@click.option("--port", default=8000, type=click.IntRange(0, 65_535), help="The port; 0 picks a free one.")
 @click.option("--workers", default=1, type=click.IntRange(1, 256), help="Processes; they share the files.")
-@click.option("--teach", is_flag=True, help="Let whoever reaches the server teach what questions mean.")
+@click.option("--teach", is_flag=True, help="Allow everyone who can reach the server to teach questions.")
 @click.option(
     "--link",
     default="",
     metavar="URL",
-    help="The source of an entity, {id} for its id, such as https://www.wikidata.org/wiki/{id}.",
+    help="The web page of an entity, with {id} for its id, such as https://www.wikidata.org/wiki/{id}.",
 )
-@click.option("--root-path", default="", metavar="/PATH", help="The prefix that a proxy serves this under.")
-@click.option("--cors", multiple=True, metavar="ORIGIN", help="Let pages of this origin read answers; * lets all.")
+@click.option("--root-path", default="", metavar="/PATH", help="The path prefix that a proxy adds.")
+@click.option(
+    "--cors", multiple=True, metavar="ORIGIN", help="Allow pages of this origin to read answers; * allows all."
+)
 @click.option(
     "--allowed-host",
     "hosts",
     multiple=True,
     metavar="NAME",
-    help="Answer to this host name too; * to any, as a server does that listens beyond this machine.",
+    help="Also accept this host name; * accepts any, the default if the server listens beyond this machine.",
 )
 @elasticsearch_options
 def command(
@@ -59,10 +61,10 @@ def command(
     elasticsearch: Elasticsearch | None,
     **options: Any,
 ) -> None:
-    """Serve knowledge bases: a page to ask in a browser, a JSON API, and a reconciliation service for OpenRefine.
+    """Serve knowledge bases: a page for the browser, a JSON API, and a reconciliation service for OpenRefine.
 
-    Each knowledge base answers under its name, the first at the root too. Stop the server with Ctrl-C, or by SIGTERM; a
-    knowledge base that is rebuilt meanwhile is opened again.
+    Each knowledge base is served under its name, the first one also at the root. Stop the server with Ctrl-C or
+    SIGTERM; a rebuilt knowledge base is reopened automatically.
     """
     if folders and click.get_current_context().get_parameter_source("paths") is ParameterSource.COMMANDLINE:
         raise click.UsageError(f"unexpected argument {folders[0]!r}: name knowledge bases as arguments or with --kb")

@@ -61,13 +61,13 @@ def _more(facts: Facts) -> Iterator[str]:
     examples=("kbtools show sample.kb Harry Potter", "kbtools show sample.kb m.078ffw --limit 0 --format csv"),
 )
 @kb_argument("ENTITY...")
-@click.option("--limit", default=_SHOWN, type=click.IntRange(0), help="Facts of each direction; 0 prints all.")
+@click.option("--limit", default=_SHOWN, type=click.IntRange(0), help="Facts in each direction; 0 prints all.")
 @lang_option
 @output_option()
 def command(home: Home, text: str | None, limit: int, lang: str | None, output: str | None) -> None:
-    """Show ENTITY, an id or a name: its names and types, the facts about it, and those that it is the object of.
+    """Show ENTITY, an id or a name: its names, types, and facts in both directions.
 
-    Of several entities with the name, the likeliest is shown; kbtools lookup lists them all.
+    If several entities have the name, the likeliest is shown; kbtools lookup lists them all.
     """
     text = require_text(text, "an id or a name")
     answerer = home.open(lang=lang)
@@ -119,8 +119,8 @@ def similar(
 ) -> None:
     """Show the entities nearest to ENTITY, an id or a name, by the cosine of their vectors.
 
-    The vectors are those that kbtools index vectors put beside the knowledge base, or with --models those of kbtools
-    train transe, one by one.
+    The vectors come from kbtools index vectors, or, with --models, from kbtools train transe (a slower, exhaustive
+    search).
     """
     text = require_text(text, "an id or a name")
     answerer = home.open()

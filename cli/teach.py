@@ -28,9 +28,9 @@ _SHOWN = 8
 )
 @kb_argument("[FILE | QUESTION SUBJECT RELATION | QUESTION ANSWER]", joined=False, changed=True)
 @models_option
-@click.option("--list", "listing", is_flag=True, help="List what was taught.")
+@click.option("--list", "listing", is_flag=True, help="List the taught questions.")
 @click.option("--remove", metavar="QUESTION", help="Forget a question.")
-@click.option("--export", type=FILE, help="Write what was taught to a file, which kbtools teach reads elsewhere.")
+@click.option("--export", type=FILE, help="Write the taught questions to a file that kbtools teach can read.")
 @json_option
 def command(
     home: Home,
@@ -41,12 +41,12 @@ def command(
     export: Path | None,
     as_json: bool,
 ) -> None:
-    """Teach a knowledge base what questions mean: by a file, or by one question.
+    """Teach a knowledge base the meaning of questions, from a file or one at a time.
 
-    SUBJECT and RELATION are ids or names. With an ANSWER alone, what was meant is the pair of subject and relation that
-    leads to it, if there is one. A FILE is a table with these columns, or JSON Lines. What is taught lies in a file
-    beside the knowledge base, and every query uses it. Without anything to teach, show how much it helps: each question
-    is asked after all others were taught.
+    SUBJECT and RELATION are ids or names. With an ANSWER alone, the subject and relation are found if only one pair
+    leads to it. A FILE is a table with these columns, or JSON Lines. Taught questions are stored beside the knowledge
+    base, and every query uses them. Without arguments, show how much teaching helps: each question is tested after
+    learning from all the others.
     """
     if len(text) > 3:
         raise click.UsageError("give a FILE, or a QUESTION with SUBJECT and RELATION, each in quotes")

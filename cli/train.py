@@ -32,8 +32,8 @@ from kbtools.scorers.networks.training_settings import TransESettings, change_se
 
 _RANKER = click.option(
     "--ranker",
-    help="What learns to rank: lightgbm where the extra [ranker] is installed, else weighted-sum, which is the sum "
-    "of the parts alone.",
+    help="The learned ranker: lightgbm if the extra [ranker] is installed, else weighted-sum, the plain sum of"
+    " the parts.",
 )
 
 
@@ -60,9 +60,9 @@ def command(
 ) -> None:
     """Train the models of a knowledge base: all of a profile, or one part.
 
-    Without the name of a part, the tagger, the relation scorers and the subject scorer of the profile are trained,
-    the weights of the joint score chosen and its ranker fitted, but for the profile paper, whose score is its Eq. 4. A
-    training that was stopped goes on where it was.
+    Without the name of a part, train the tagger, the relation scorers and the subject scorer of the profile, choose the
+    weights of the joint score, and fit its ranker (except in the profile paper, whose score is Eq. 4). Run the command
+    again to resume a stopped training.
     """
     from kbtools.comparison.whole_training import train as train_whole
 
@@ -114,7 +114,7 @@ def _relation(**arguments: Any) -> None:
 @names_option("--tagger", DEFAULT_TAGGER, "Taggers")
 @training_options
 def _tagger(**arguments: Any) -> None:
-    """Train taggers: p(w|q), where a question names its subject."""
+    """Train taggers: p(w|q), the position of the mention in a question."""
     _train_models(parts.TAGGER, **arguments)
 
 
@@ -161,17 +161,17 @@ def _train_models(
 )
 @kb_argument()
 @click.option("--valid", required=True, type=FILE, help="Annotated questions to choose on.")
-@click.option("--models", required=True, type=FILE, help="The folder of models, where the weights are kept.")
+@click.option("--models", required=True, type=FILE, help="The folder of models, where the weights are stored.")
 @pruning_option
 @click.option("--tagger", default=DEFAULT_TAGGER, help="The tagger of a focused pruner.")
 @click.option("--scorer", default="bigru", help="The relation scorer, or several to average.")
 @click.option("--subject", help="The subject scorer.")
-@click.option("--limit", type=click.IntRange(1), help="Take only the first questions.")
+@click.option("--limit", type=click.IntRange(1), help="Use only the first N questions.")
 @_RANKER
 @click.option(
     "--in-doubt",
     metavar="NAMES",
-    help="Relation scorers, with commas between, that are asked only where a ranker without them is in doubt.",
+    help="Relation scorers, separated by commas, for questions on which a ranker without them is in doubt.",
 )
 @click.option(
     "--set", "changes", multiple=True, metavar="seed=N", callback=read_setting, help="The seed.  [default: 1]"
@@ -191,7 +191,7 @@ def _ranking(
 ) -> None:
     """Choose the temperatures and weights of the joint score, fit a ranker, and keep both with the models.
 
-    The ranker answers for just this pruner and these scorers; with weighted-sum, the weights alone do.
+    The ranker is used for exactly this pruner and these scorers; with weighted-sum, only weights are chosen.
     """
     from kbtools.answering.questions import read_gold
     from kbtools.comparison.system_training import train_system
@@ -232,7 +232,7 @@ def _transe(
 ) -> None:
     """Train vectors of entities, E(s) + E(r) near E(o), for the subject scorer transe and for kbtools similar.
 
-    Vectors made elsewhere are taken over instead.
+    With --vectors, import vectors from a file instead.
     """
     from kbtools.scorers.fitting import training
     from kbtools.scorers.subjects.vector_files import take_over_vectors
@@ -249,7 +249,9 @@ def _transe(
 
 
 @_add_part("settings", "kbtools train settings", "kbtools train settings --profile paper")
-@click.option("--profile", default=PROFILES[0], type=click.Choice(PROFILES), help="Whose values.")
+@click.option(
+    "--profile", default=PROFILES[0], type=click.Choice(PROFILES), help="The profile whose values are listed."
+)
 def _list_settings(profile: str) -> None:
     """List the settings that --set changes, with their values for the first model of each kind."""
     models = zip(

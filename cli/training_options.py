@@ -76,7 +76,7 @@ def settings_options(command: Command) -> Command:
             "--set", "changes", multiple=True, metavar="NAME=VALUE", callback=read_setting,
             help="Change a setting of the profile, such as epochs=3; kbtools train settings lists them.",
         ),
-        click.option("--config", type=FILE, help="A TOML file of settings, by the same names."),
+        click.option("--config", type=FILE, help="A TOML file of settings with the same names."),
     ]  # fmt: skip
     return cast(Command, take_options(gathered, options))
 
@@ -85,8 +85,8 @@ def training_options(command: Command) -> Command:
     """Take the knowledge base, the questions, the folder of models, the profile and changes of its settings."""
     options = [
         kb_argument(),
-        click.option("--train", required=True, type=FILE, help="Annotated questions to learn from."),
-        click.option("--valid", required=True, type=FILE, help="Annotated questions to measure on meanwhile."),
+        click.option("--train", required=True, type=FILE, help="Annotated questions for training."),
+        click.option("--valid", required=True, type=FILE, help="Annotated questions for measuring during training."),
         OUT,
         click.option("--profile", default=PROFILES[0], type=click.Choice(PROFILES), help="The settings to start from."),
         settings_options,
@@ -96,7 +96,7 @@ def training_options(command: Command) -> Command:
 
 def names_option(option: str, default: str, of: str) -> Callable[[Command], Command]:
     """Take the names of the models to train."""
-    return click.option(option, "names", default=default, help=f"{of}, with commas between.")
+    return click.option(option, "names", default=default, help=f"{of}, separated by commas.")
 
 
 def leaving(command: Command) -> Command:

@@ -39,23 +39,25 @@ _REMOVED: tuple[SourceKind, ...] = ("facts", "names", "types")
     "--add",
     multiple=True,
     type=FILE,
-    help="Changes as JSON Lines, a record an entity; see docs/updating.md. - reads standard input, as for all files.",
+    help="Changes as JSON Lines, one record per entity; see docs/updating.md. Any file may be - for standard input.",
 )
 @click.option(
     "--remove",
     multiple=True,
     metavar="[KIND=]FILE",
-    help="Ids of entities to delete, one a line; or with KIND facts, names or types what to take away of these.",
+    help="Ids of entities to delete, one per line; with KIND (facts, names or types), rows to remove.",
 )
 @click.option("--facts", multiple=True, type=FILE, help="Facts to add, in any format that kbtools index reads.")
 @click.option("--names", multiple=True, type=FILE, help="Names and aliases to add.")
 @click.option("--types", multiple=True, type=FILE, help="Types of entities to add.")
 @click.option("--rdf", multiple=True, type=FILE, help="RDF of facts, names and types to add.")
-@click.option("--table", multiple=True, type=FILE, help="Tables of an entity a row, such as spreadsheets, to add.")
-@click.option("--wikidata", multiple=True, type=FILE, help="Entities of Wikidata in JSON to add.")
-@click.option("--relations", multiple=True, type=FILE, help="Names of relations: tables of relation and name.")
-@click.option("--redirects", multiple=True, type=FILE, help="Entities to merge: tables of old and new.")
-@click.option("--take-over", is_flag=True, help="Take the lock of a load or update that was killed, without waiting.")
+@click.option("--table", multiple=True, type=FILE, help="Tables with an entity per row to add, such as spreadsheets.")
+@click.option("--wikidata", multiple=True, type=FILE, help="Wikidata entities in JSON to add.")
+@click.option(
+    "--relations", multiple=True, type=FILE, help="Names of relations: tables with the columns relation and name."
+)
+@click.option("--redirects", multiple=True, type=FILE, help="Entities to merge: tables with the columns old and new.")
+@click.option("--take-over", is_flag=True, help="Take over the lock of a killed load or update without waiting.")
 @reading_options
 @json_option
 def command(
@@ -74,12 +76,11 @@ def command(
     options: ReadOptions,
     as_json: bool,
 ) -> None:
-    """Change a knowledge base: entities, facts, names and types come, go, or are renamed.
+    """Add, remove or rename entities, facts, names and types of a knowledge base.
 
-    What is removed goes first, then entities are merged, then the rest comes, file by file and line by line. Who reads
-    the knowledge base meanwhile sees it as it was; who opens it afterwards sees all changes. In a folder, updates lie
-    beside what was built until kbtools compact merges them; on a cluster they make a version, which kbtools rollback
-    leaves again.
+    Removals are applied first, then merges, then additions, file by file and line by line. Programs that have the
+    knowledge base open see no change; opening it again shows all changes. In a folder, updates are kept separately
+    until kbtools compact merges them; on a cluster, an update creates a version, which kbtools rollback undoes.
     """
     taken = [_removed_source(text) for text in remove]
     parts: list[tuple[Role, SourceKind, str | None, Iterable[Path]]] = [
