@@ -41,7 +41,7 @@ ROOMS = {
     **{room: [f"indexers/{room}/*.py"] for room in ("readers", "updates", "elastic")},
     "folder": ["indexers/folder/*.py", "indexers/building/*.py"],
 }
-TESTS, SECONDS = 200, 40
+TESTS, SECONDS = 30, 15
 """The tests of a fault, and the CPU seconds they may take: the loop that a fault makes may have no end."""
 
 COMPARISONS = {"Lt": "LtE", "LtE": "Lt", "Gt": "GtE", "GtE": "Gt", "Eq": "NotEq", "NotEq": "Eq"}

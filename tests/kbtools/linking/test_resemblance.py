@@ -1,9 +1,14 @@
 """Resemblance: which mentions may be misspellings of which names, word by word."""
 
+from itertools import combinations
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rapidfuzz.distance import OSA
 
 from kbtools.linking.fuzzy import NearName
-from kbtools.linking.similarity import Resemblance, resemblance, singular
+from kbtools.linking.similarity import Resemblance, align, is_light, resemblance, singular, slips_between
 from kbtools.text.ngrams import Ngram
 
 
@@ -54,6 +59,64 @@ def test_a_mention_stands_for_the_words_of_a_name(mention: str, name: str, words
 )
 def test_other_words_are_no_misspelling(mention: str, name: str) -> None:
     assert resemblance(mention, name) is None
+
+
+RUN = st.lists(
+    st.sampled_from("the of k kite kites kiet klamps lamps lamp river rivers".split()), min_size=1, max_size=5
+)
+
+
+def naive(spoken: list[str], written: list[str]) -> tuple[int, int] | None:
+    """Leave out words of the longer run in every way, and count the slips in the cheapest that is allowed."""
+    surplus = len(written) - len(spoken)
+    short, long = sorted((spoken, written), key=len)
+    ways = set()
+    for lost in combinations(range(len(long)), abs(surplus)):
+        dear = sum(not is_light(long[place]) for place in lost)
+        slips = [slips_between(*pair) for pair in zip(short, without(long, lost), strict=True)]
+        may_lose = surplus > 0 and len(written) >= 3 and not is_light(spoken[-1])
+        if None not in slips and abs(surplus) <= 2 and dear <= may_lose:
+            ways.add((dear, sum(slips)))
+    least = min(ways, default=None)
+    return None if least is None or (surplus < 0 and not least[1]) else (least[1], abs(surplus))
+
+
+def without(words: list[str], places: tuple[int, ...]) -> list[str]:
+    return [word for place, word in enumerate(words) if place not in places]
+
+
+@given(RUN, RUN)
+def test_words_are_aligned_as_every_way_to_leave_some_out_would(spoken: list[str], written: list[str]) -> None:
+    alike = align(spoken, written)
+
+    assert (alike and (alike.slips, alike.lost)) == naive(spoken, written)
+    assert alike is None or len(alike.words) == min(len(spoken), len(written))
+
+
+def plural_of(word: str) -> str:
+    return word[:-1] + "ies" if word.endswith("y") else word + ("es" if word.endswith(("s", "x")) else "s")
+
+
+@given(st.text("abesxy", min_size=1, max_size=8), st.text("abesxy", min_size=1, max_size=8))
+def test_slips_are_edits_plurals_and_initials(one: str, other: str) -> None:
+    short, long = sorted((one, other), key=len)
+    edits = OSA.distance(one, other)
+    if one == other:
+        expected = 0
+    elif len(short) == 1:
+        expected = 1 if long[0] == short and len(long) > 1 else None
+    elif len(long) <= 3:
+        expected = None
+    else:
+        expected = 1 if singular(one) == singular(other) else edits if edits <= (1 if len(long) <= 5 else 2) else None
+
+    assert slips_between(one, other) == slips_between(other, one) == expected
+
+
+@pytest.mark.parametrize("word", ["fox", "city", "test", "lass", "berry", "quiz"])
+def test_a_word_and_its_plural_are_one_slip_apart(word: str) -> None:
+    assert slips_between(word, plural_of(word)) == 1
+    assert singular(plural_of(word)) == word
 
 
 @pytest.mark.parametrize(
