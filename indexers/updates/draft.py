@@ -190,6 +190,7 @@ class Draft:
                 self.put(row, relation, row if target == gone else target)
             for text, name in self.names[gone].items():
                 self.name(row, text, name)
+            self.counts["types added"] += len(self.kinds[gone] - self.kinds[row])
             self.kinds[row].update(self.kinds[gone])
             if (description := self.description_of(gone)) and not self.description_of(row):
                 self.descriptions[row] = description

@@ -1,0 +1,130 @@
+"""The draft of an update is what plain sets would be after any changes, and counts what changed and was missing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kbtools.indexers.building.build import BuildProgress, build
+from kbtools.indexers.folder.embedded import EmbeddedKB
+from kbtools.indexers.readers.batches import ALIAS
+from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES, Languages
+from kbtools.indexers.readers.reading import ReadOptions
+from kbtools.indexers.updates.draft import Draft
+from kbtools.indexers.updates.update_sources import read_changes
+from tests.conftest import World, write_world
+from tests.indexers.updates.test_updated_kb import DESCRIPTIONS, IDS, KINDS, NAMES, Plain, records
+
+LANGUAGES = Languages.read(DEFAULT_LANGUAGES)
+
+FACTS = (
+    ("m.0a", "book.author", "m.0b"),
+    ("m.0a", "book.author", "m.0c"),
+    ("m.0b", "music.genre", "m.0a"),
+    ("m.0c", "music.genre", "m.0c"),
+    ("Z", "book.author", "m.0c"),
+)
+WORLD = World(
+    facts=FACTS,
+    names=(("m.0a", "Jaws"), ("m.0a", "It"), ("m.0b", "Who"), ("m.0c", "Jaws"), ("é", "Emma")),
+    aliases=(("m.0a", "Solaris"), ("m.0b", "It"), ("é", "Jaws")),
+    types=(("m.0a", KINDS[0]), ("m.0a", KINDS[1]), ("é", KINDS[0])),
+    descriptions=(("m.0a", DESCRIPTIONS[0]), ("Z", DESCRIPTIONS[1])),
+)
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedKB:
+    folder = tmp_path_factory.mktemp("drafted")
+    build(write_world(WORLD, folder), folder / "x.kb", options=ReadOptions(), watch=BuildProgress())
+    return EmbeddedKB(Path(folder / "x.kb"))
+
+
+def state_of(draft: Draft) -> dict[str, Any]:
+    """Tell all that the drafted entities have, by the ids that they are found by."""
+    rows = {entity: row for entity in IDS if (row := draft.find(entity)) is not None}
+    own = {entity: row for entity, row in rows.items() if draft.id_of(row) == entity}
+    return {
+        "facts": {
+            (entity, draft.relations[relation], draft.id_of(target))
+            for entity, row in own.items()
+            for relation, target in draft.facts[row]
+        },
+        "names": {
+            (entity, text, int(name.rank == ALIAS))
+            for entity, row in own.items()
+            for text, name in draft.names[row].items()
+        },
+        "kinds": {(entity, draft.types[kind]) for entity, row in own.items() for kind in draft.kinds[row]},
+        "described": {(entity, text) for entity, row in own.items() if (text := draft.description_of(row))},
+        "merged": {(entity, draft.id_of(row)) for entity, row in rows.items() if draft.id_of(row) != entity},
+    }
+
+
+def expected_of(plain: Plain) -> dict[str, Any]:
+    return {
+        "facts": plain.facts,
+        "names": {(entity, text, rank) for entity, texts in plain.texts.items() for text, rank in texts.items()},
+        "kinds": plain.kinds,
+        "described": set(plain.described.items()),
+        "merged": {(old, plain.canonical(old)) for old in plain.merged},
+    }
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(records, min_size=1, max_size=8))
+def test_a_draft_is_what_plain_sets_would_be_and_counts_what_changed(
+    kb: EmbeddedKB, changes: list[dict[str, Any]]
+) -> None:
+    draft, plain = Draft(kb), Plain(WORLD)
+    draft.expect(IDS)
+    former = state_of(draft)
+    assert former == expected_of(plain)
+    for record in changes:
+        plain.change(record)
+        for change in read_changes(json.dumps(record), LANGUAGES):
+            counts, missing = draft.counts.copy(), dict(draft.missing)
+            change.make(draft)
+            latter = state_of(draft)
+            made = {kind: count - counts[kind] for kind, count in draft.counts.items()}
+            for kind, parts in (("facts", "facts"), ("names", "names"), ("types", "kinds")):
+                gained = made.get(f"{kind} added", 0) - made.get(f"{kind} removed", 0)
+                assert gained == size(latter[parts]) - size(former[parts])
+            if change.method.startswith(("remove", "delete")):
+                assert (draft.missing != missing) == (latter == former)
+            former = latter
+        plain.merged = {old: new for old, new in plain.merged.items() if draft.find(old) is not None}
+        assert former == expected_of(plain)
+
+
+def size(parts: set[tuple[str, ...]]) -> int:
+    """Count parts, a name with either rank once."""
+    return len({part[:2] if len(part) == 3 and isinstance(part[2], int) else part for part in parts})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bearers_of_a_name_are_those_that_have_it_by_now(kb: EmbeddedKB, name: str) -> None:
+    draft = Draft(kb)
+    for record in (
+        {"id": "m.0a", "rename": {"Jaws": "Solari"}},
+        {"id": "new", "names": ["jaws", "C++"]},
+        {"remove": "é"},
+        {"merge": "m.0b", "into": "m.0c"},
+    ):
+        for change in read_changes(json.dumps(record), LANGUAGES):
+            change.make(draft)
+    borne = {
+        "m.0a": {"solari", "it", "solaris"},
+        "m.0c": {"jaws", "who", "it"},
+        "new": {"jaws", "c++"},
+    }
+
+    bearers = draft.bearers([name, "nobody"])
+
+    assert {key: {draft.id_of(row) for row in rows} for key, rows in bearers.items()} == {
+        name.lower(): {entity for entity, texts in borne.items() if name.lower() in texts},
+        "nobody": set(),
+    }
