@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,6 +28,9 @@ _COMPARED = 2
 
 AT_ONCE = 100
 """Rows that are extended in one look-up."""
+
+JUDGED = 50_000
+"""Different rows whose judgement is remembered, of some 400 bytes each: tables repeat their names."""
 
 _SUFFIXES = {".csv": ",", ".tsv": "\t", ".jsonl": ""}
 """The formats of output, with the separator of each."""
@@ -106,18 +110,20 @@ def reconcile_table(
     }
     extended = [_relation_of(edition.vocabulary, name) for name in query.extend]
     heads = [_head_of(part, table.header) for part in ("id", "name", "score", "match", *query.extend)]
-    judged: dict[tuple[str, ...], _Judgement] = {}
+    relations = tuple(properties.values())
+
+    @lru_cache(JUDGED)
+    def judge(text: str, *values: str) -> _Judgement:
+        return _judge(edition, query, text, zip(relations, values, strict=True))
+
     out.parent.mkdir(parents=True, exist_ok=True)
     with new_file(out) as file:
         write = _row_writer(file, out.suffix.lower(), [*table.header, *heads])
         for rows in table.batches(AT_ONCE):
             judgements = []
             for row in rows:
-                asked = tuple(row[place] for place in (column, *properties))
-                if asked not in judged:
-                    judged[asked] = _judge(edition, query, asked[0], zip(properties.values(), asked[1:], strict=True))
-                judgements.append(judged[asked])
-                summary.counts[judged[asked].outcome] += 1
+                judgements.append(judge(*(row[place] for place in (column, *properties))))
+                summary.counts[judgements[-1].outcome] += 1
                 count()
             cells = _extended_cells(edition, [entity.id for entity in judgements if entity.match], extended)
             for row, entity in zip(rows, judgements, strict=True):

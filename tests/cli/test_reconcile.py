@@ -1,6 +1,7 @@
 """kbtools reconcile: a table comes back with the entity of each row, and no tie is ever a match."""
 
 import csv
+import gc
 import io
 import json
 import sqlite3
@@ -351,6 +352,24 @@ def test_what_cannot_be_compared_is_refused(books: str, tmp_path: Path, argument
 
     assert done.exit_code in (1, 2)
     assert sentence in done.stderr
+
+
+def test_judgements_of_a_long_table_are_not_all_kept(
+    books: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_reconciliation, "JUDGED", 10)
+    (tmp_path / "in.csv").write_text("title\n" + "".join(f"high sands {number}\n" for number in range(1_000)))
+    table = read_plain_table(tmp_path / "in.csv", ReadOptions(wide=Wide(name=("title",))))
+    kept: list[int] = []
+
+    def count() -> None:
+        kept.append(0 if len(kept) % 300 else sum(type(value).__name__ == "_Judgement" for value in gc.get_objects()))
+
+    with kbtools.open(books) as answerer:
+        reconcile_table(answerer, table, TableQuery(column="title"), tmp_path / "out.csv", count=count)
+
+    assert len(kept) == 1_000
+    assert max(kept) <= 10 + 2 * table_reconciliation.AT_ONCE
 
 
 def test_no_server_is_needed() -> None:
