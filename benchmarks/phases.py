@@ -7,30 +7,33 @@ import argparse
 import resource
 import threading
 import time
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from kbtools.indexers.building.build import BuildProgress, Phase, build
 from kbtools.indexers.building.staging import MEMORY
 from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.processes import default_jobs
 
 OFTEN = 0.02
 """Seconds between two looks at the memory."""
 
-STATUS = Path("/proc/self/status")
+PROCESSES = Path("/proc")
 
 
 class Meter:
-    """A meter of CPU seconds, and of memory between two phases: what is the process's own, without mapped files."""
+    """A meter of CPU seconds, and of memory between two phases: that of all processes, without mapped files."""
 
     def __init__(self) -> None:
-        self.seconds, self.begun, self.peak = cpu(), time.perf_counter(), 0.0
+        self.seconds, self.begun, self.peak, self.highest = cpu(), time.perf_counter(), 0.0, 0.0
         threading.Thread(target=self.watch, daemon=True).start()
 
     def watch(self) -> None:
         while True:
-            lines = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
-            self.peak = max(self.peak, int(lines["RssAnon"].split()[0]) / 1e6)
+            self.peak = max(self.peak, own_memory())
+            self.highest = max(self.highest, self.peak)
             time.sleep(OFTEN)
 
     def show(self, phase: Phase) -> None:
@@ -41,9 +44,21 @@ class Meter:
         self.seconds, self.begun, self.peak = seconds, now, 0.0
 
 
+def own_memory() -> float:
+    """Return the gigabytes that this process and those that it started have of their own."""
+    children = [file.read_text().split() for file in PROCESSES.glob("self/task/*/children")]
+    own = 0
+    for pid in ("self", *chain(*children)):
+        with suppress(OSError):  # it may just have ended
+            lines = dict(line.split(":", 1) for line in (PROCESSES / pid / "status").read_text().splitlines())
+            own += int(lines.get("RssAnon", "0").split()[0])
+    return own / 1e6
+
+
 def cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
+    """Return the CPU seconds of this process and of those that it started and that ended."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(used.ru_utime + used.ru_stime for used in usages)
 
 
 def main() -> None:
@@ -52,14 +67,17 @@ def main() -> None:
         parser.add_argument(option, type=Path, required=True, action="append")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--memory", default=MEMORY)
+    parser.add_argument("--jobs", type=int, default=default_jobs())
     arguments = parser.parse_args()
     kinds: tuple[SourceKind, ...] = ("facts", "names", "types")
     sources = [Source(path, kind) for kind in kinds for path in getattr(arguments, kind)]
     print("| phase | counted | CPU s | wall s | own memory, GB |\n| --- | --- | --- | --- | --- |")
-    watch = BuildProgress(phase=Meter().show)
-    build(sources, arguments.out, options=ReadOptions(), watch=watch, force=True, memory=arguments.memory)
+    meter, options = Meter(), ReadOptions(jobs=arguments.jobs)
+    watch = BuildProgress(phase=meter.show)
+    build(sources, arguments.out, options=options, watch=watch, force=True, memory=arguments.memory)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"\nall of it: {cpu():.0f} CPU s, peak memory {peak / 1e6:.2f} GB, mapped files included")
+    print(f"\nall of it: {cpu():.0f} CPU s, at most {meter.highest:.2f} GB of memory of all processes, "
+          f"{peak / 1e6:.2f} GB of the first with mapped files")  # fmt: skip
 
 
 if __name__ == "__main__":

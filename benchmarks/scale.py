@@ -1,9 +1,10 @@
 """Index a knowledge base of FB5M's size and ask it: wall and CPU seconds, peak memory, bytes on disk, milliseconds.
 
 python benchmarks/scale.py --facts freebase-FB5M.txt --names FB5M.name.txt --types FB5M.type.txt --out build/fb5m.kb \\
-    [--questions annotated_fb_data_test.txt] [--times 3]
+    [--questions annotated_fb_data_test.txt] [--times 3] [--jobs 1 2]
 
-`--times` repeats the files under other ids and names, beside OUT; one that is below 1 takes so much of each.
+With several numbers of jobs it indexes with each, one after the other. `--times` repeats the files under other ids and
+names, beside OUT; one that is below 1 takes so much of each.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import numpy as np
 
 import kbtools
 from kbtools.answering.questions import read_questions
+from kbtools.processes import default_jobs
 from kbtools.pruning import UNGUIDED
 from kbtools.text.ngrams import ngrams
 from kbtools.text.question import Question
@@ -38,19 +40,19 @@ def main() -> None:
     parser.add_argument("--questions", type=Path, help="questions to time, one a line or annotated")
     parser.add_argument("--limit", type=int, default=2000, help="questions to time")
     parser.add_argument("--times", type=float, default=1, help="size of what is indexed, in that of the files")
+    parser.add_argument("--jobs", type=int, nargs="+", default=[default_jobs()], help="processes of a build")
     parser.add_argument("--keep", action="store_true", help="time an index that is already there")
     asked = parser.parse_args()
     files = [(kind, path) for kind in ("facts", "names", "types") for path in getattr(asked, kind)]
     if not asked.keep and asked.times != 1:
         files = [(kind, repeated(path, kind, asked.times, asked.out.parent)) for kind, path in files]
-    if not asked.keep:
+    for jobs in () if asked.keep else asked.jobs:
         arguments = [text for kind, path in files for text in (f"--{kind}", str(path))]
-        begun = time.perf_counter()
+        begun, before = time.perf_counter(), children_cpu()
         phases = Path(__file__).with_name("phases.py")
-        subprocess.run([sys.executable, phases, *arguments, "--out", asked.out], check=True)
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        print(f"index: {time.perf_counter() - begun:.0f} s wall, {used.ru_utime + used.ru_stime:.0f} CPU s, "
-              f"peak memory {used.ru_maxrss / 1e6:.2f} GB, "
+        subprocess.run([sys.executable, phases, *arguments, "--out", asked.out, "--jobs", str(jobs)], check=True)
+        wall, cpu = time.perf_counter() - begun, children_cpu() - before
+        print(f"index with {jobs} jobs: {wall:.0f} s wall, {cpu:.0f} CPU s, {cpu / wall:.2f} cores busy, "
               f"from {sum(path.stat().st_size for _, path in files) / 1e9:.2f} GB of text")  # fmt: skip
     size = sum(path.stat().st_size for path in asked.out.rglob("*"))
     opened = subprocess.run(
@@ -78,6 +80,11 @@ def main() -> None:
         answerer.kb.lookup(found)
         seconds.append(time.thread_time() - begun)
     print(f"lookup of all n-grams, warm: p50 {1e6 * np.percentile(seconds, 50):.0f} CPU us")
+
+
+def children_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def repeated(path: Path, kind: str, times: float, folder: Path) -> Path:

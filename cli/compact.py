@@ -5,7 +5,7 @@ import click
 from kbtools.cli.commands import Command
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, Home, kb_argument
-from kbtools.cli.options import chosen_memory
+from kbtools.cli.options import chosen_jobs, chosen_memory
 from kbtools.cli.progress import shown, stoppable
 from kbtools.indexers.updates.compacting import compact
 from kbtools.kb.manifest import counts_report, size_text
@@ -28,7 +28,7 @@ def command(home: Home, quiet: bool) -> None:
             echo(_compact_version(str(home.path), home.elasticsearch))
         return
     with stoppable(), shown([], quiet) as watch:
-        manifest = compact(home.path, watch=watch, memory=chosen_memory())
+        manifest = compact(home.path, watch=watch, memory=chosen_memory(), jobs=chosen_jobs())
     if manifest is None:
         echo(f"{home.path} has no updates, nothing to do")
         return

@@ -15,9 +15,10 @@ import click
 
 from kbtools.cli.commands import own_first
 from kbtools.cli.display import echo
-from kbtools.cli.options import BACKEND, DEVICE, EMBEDDED, MEMORY, TRUST, check_size
+from kbtools.cli.options import BACKEND, DEVICE, EMBEDDED, JOBS, MEMORY, TRUST, check_size
 from kbtools.entry_points import EXTRAS, TRUST_VARIABLE, install_command
 from kbtools.errors import KBToolsError
+from kbtools.processes import MOST_JOBS
 from kbtools.storage import is_out_of_memory
 from kbtools.text.printable import shortened, visible
 from kbtools.version import __version__
@@ -168,6 +169,13 @@ def _find_typed_plugins(arguments: list[str]) -> None:
     help="Memory for the work tables of a build; the rest goes to disk.",
 )
 @click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    envvar="KBTOOLS_JOBS",
+    show_envvar=True,
+    help=f"Processes and threads of a build or load.  [default: one for each core, {MOST_JOBS} at most]",
+)
+@click.option(
     "--trust-plugins",
     is_flag=True,
     envvar=TRUST_VARIABLE,
@@ -176,10 +184,17 @@ def _find_typed_plugins(arguments: list[str]) -> None:
 )
 @click.pass_context
 def main(
-    context: click.Context, debug: bool, verbose: bool, backend: str, device: str, memory: str, trust_plugins: bool
+    context: click.Context,
+    debug: bool,
+    verbose: bool,
+    backend: str,
+    device: str,
+    memory: str,
+    jobs: int | None,
+    trust_plugins: bool,
 ) -> None:
     """Answer questions over a knowledge base: index it, prune, rank, answer."""
-    context.meta.update({BACKEND: backend, DEVICE: device, MEMORY: memory, TRUST: trust_plugins})
+    context.meta.update({BACKEND: backend, DEVICE: device, MEMORY: memory, JOBS: jobs, TRUST: trust_plugins})
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A terminal that cannot show a name shows its escapes, where Python would stop with an error.

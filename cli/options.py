@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from kbtools.processes import default_jobs
 from kbtools.pruning.pruners import DEFAULT
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -17,7 +18,9 @@ FILE = click.Path(path_type=Path)
 EMBEDDED = "embedded"
 """The backend of the folders that kbtools index makes."""
 
-BACKEND, DEVICE, MEMORY, TRUST = "kbtools.backend", "kbtools.device", "kbtools.memory", "kbtools.trust_plugins"
+BACKEND, DEVICE, MEMORY, JOBS, TRUST = (
+    f"kbtools.{name}" for name in ("backend", "device", "memory", "jobs", "trust_plugins")
+)
 """Keys of the context of a command, under which it finds the options of `kbtools` itself."""
 
 
@@ -49,6 +52,12 @@ def chosen_memory() -> str:
     """Return the amount of memory for the work tables of a build."""
     amount: str = click.get_current_context().meta[MEMORY]
     return amount
+
+
+def chosen_jobs() -> int:
+    """Return the number of processes and threads of a build."""
+    jobs: int | None = click.get_current_context().meta[JOBS]
+    return jobs or default_jobs()
 
 
 def trusts_files() -> bool:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import click
 
-from kbtools.cli.options import Command, take_options
+from kbtools.cli.options import Command, chosen_jobs, take_options
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.reading import Predicates, ReadOptions, wide_of
 from kbtools.kb.table_heads import USUAL
@@ -82,6 +82,7 @@ def gather_options(command: Command) -> Command:
             max_bad=max_bad,
             list_separator=list_separator or None,
             format=file_format,
+            jobs=chosen_jobs(),
         )
         return command(*args, options=options, **kwargs)
 

@@ -35,7 +35,7 @@ _ARGUMENTS = {
     "--id": "columns",
 } | {
     f"--{name}": name
-    for name in "facts names types relations redirects rdf table wikidata out memory encoding sheet query".split()
+    for name in "facts names types relations redirects rdf table wikidata out memory jobs encoding sheet query".split()
 }
 """The arguments that options of the command line are here."""
 
@@ -65,6 +65,7 @@ def index(
     query: str = "",
     max_bad: float = 0.001,
     memory: str = "1GB",
+    jobs: int | None = None,
     force: bool = False,
 ) -> "Answerer":
     """Build a knowledge base in the folder `out` and open it, as `kbtools index` does with files; rows are streamed.
@@ -72,7 +73,8 @@ def index(
     Rows are (subject, relation, object), (id, name), (id, alias), (id, type), (id, description), (relation, name),
     (old, new), and for counts (name, id, count) or (id, count); `table` has a row per entity, and `columns` names those
     that are not guessed: `{"id": "company", "name": "title"}`; `sheet`, `query` and `encoding` are for files of
-    spreadsheets, databases and text. Nothing is done where the folder holds the same content already, unless forced.
+    spreadsheets, databases and text. `jobs` is the number of processes and threads, one for each core if not given.
+    Nothing is done where the folder holds the same content already, unless forced.
     Raises BadArgument for rows of another shape, InputError and BuildError.
     """
     if not isinstance(out, str | os.PathLike):
@@ -93,7 +95,7 @@ def index(
     # By name: this package knows of no storage, it is reached as a plugin is.
     index_given = import_module("kbtools.indexers.building.given_rows").index_given
     options: dict[str, Any] = {"language": language, "columns": columns or {}, "list_separator": list_separator}
-    options |= {"encoding": encoding, "sheet": sheet, "query": query, "max_bad": max_bad}
+    options |= {"encoding": encoding, "sheet": sheet, "query": query, "max_bad": max_bad, "jobs": jobs}
     try:
         index_given(given, Path(out), **options, memory=memory, force=force)
     except KBToolsError as error:

@@ -1,11 +1,14 @@
-"""Reading in one thread while another works on what was read."""
+"""Reading in one thread while another works on what was read, and work on several items at once."""
 
-from collections.abc import Generator, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Empty, Queue
 from threading import Event, Thread
 from typing import TypeVar
 
-_T = TypeVar("_T")
+_T = TypeVar("T")
+_R = TypeVar("R")
 
 _AHEAD = 2
 """Batches that a reader may be ahead: one is being made while one waits."""
@@ -74,6 +77,24 @@ def read_ahead(batches: Iterable[_T]) -> Generator[_T]:
             yield batch
     finally:
         ahead.stop()
+
+
+def map_ahead(function: Callable[[_T], _R], items: Iterable[_T], *, threads: int) -> Generator[_R]:
+    """Yield the result of a function for each item, in order, computed by so many threads, which libraries may share.
+
+    One more item than threads is under way at most.
+    """
+    waiting: deque[Future[_R]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def lines_at_hand(lines: Iterable[str], most: int = _MOST_LINES) -> Iterator[list[str]]:

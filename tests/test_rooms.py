@@ -63,6 +63,7 @@ GROUND = {
     "deadline",
     "errors",
     "free_memory",
+    "processes",
     "quick_records",
     "read_ahead",
     "record_files",

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -26,19 +26,19 @@ from kbtools.indexers.building.derived_rows import (
     name_units,
     widen_types,
 )
-from kbtools.indexers.building.staging import BATCH, MEMORY, Staging
+from kbtools.indexers.building.staging import BATCH, MEMORY, FactPiece, Staging
 from kbtools.indexers.building.writing import write_content
 from kbtools.indexers.folder.checksums import compare_files
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import FOLDER, INDEX, RECORD, ROWS, read_vectors_record
 from kbtools.indexers.folder.kb_folder import MANIFEST, WORK, is_ours, read_manifest
-from kbtools.indexers.readers.batches import SCHEMAS, Kind, gathered
+from kbtools.indexers.readers.batches import SCHEMAS, Kind, RecordBatch, gathered
 from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
 from kbtools.indexers.readers.sources import check_source
 from kbtools.indexers.readers.sources import file_digest as source_digest
 from kbtools.indexers.readers.table_files import check_columns, open_reading
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Count, Manifest, SourceFile
-from kbtools.read_ahead import read_ahead
+from kbtools.read_ahead import map_ahead, read_ahead
 from kbtools.record_files import write_record
 from kbtools.storage import built_folder, find_stranger, link_or_copy, locked
 from kbtools.text.readings import variant_table
@@ -181,6 +181,7 @@ def _option_record(options: ReadOptions, sources: Sequence[Source]) -> dict[str,
     ids = sha256("\n".join(sorted(options.keep.ids)).encode()).hexdigest()  # as there may be millions
     whole = replace(options, keep=replace(options.keep, ids=frozenset({ids})))
     record: dict[str, object] = msgspec.json.decode(msgspec.json.encode(whole, order="sorted"))
+    del record["jobs"]
     return record | {
         "wide": record["wide"] if any(source.format == WIDE for source in sources) else {},
         "variants": variant_table(options.variants),
@@ -247,20 +248,21 @@ def write_knowledge(
             )
             _require(known, f"none of {counted:,} counts is of an entity with a fact or a name", sources)
 
-    manifest = write_tables(fill, folder, watch=watch, memory=memory)
+    manifest = write_tables(fill, folder, watch=watch, memory=memory, jobs=options.jobs)
     return replace(manifest, sources=tuple(read), options=_option_record(options, sources))
 
 
-def write_tables(fill: Callable[[Staging], None], folder: Path, *, watch: BuildProgress, memory: str) -> Manifest:
+def write_tables(
+    fill: Callable[[Staging], None], folder: Path, *, watch: BuildProgress, memory: str, jobs: int
+) -> Manifest:
     """Write every file of a knowledge base from work tables that `fill` fills; return the manifest, without sources."""
     work = folder / WORK
     work.mkdir()
-    threads = os.cpu_count() or 1
-    with Staging(work, threads=threads, memory=memory) as tables:
+    with Staging(work, threads=jobs, memory=memory) as tables:
         fill(tables)
         raw = {"facts": tables.pieces.facts} | {kind: tables.count(kind) for kind in ("names", "types")}
         tables.intern()
-        content = write_content(tables, folder, done=watch.done, threads=max(1, threads - 1))
+        content = write_content(tables, folder, done=watch.done, jobs=jobs)
     shutil.rmtree(work)
     return Manifest(
         digest=content.digest,
@@ -305,9 +307,14 @@ def _stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPr
         earlier = tables.stream("SELECT old, new FROM redirects")
         reading.redirects = pa.Table.from_batches(earlier, schema=SCHEMAS["redirects"])
     rows: Counter[str] = Counter()
-    for batch in gathered(read_ahead(reading.batches()), BATCH):
-        tables.add(_work_table(source, batch.kind), batch.table)
-        rows[batch.kind] += batch.table.num_rows
+    gathering = gathered(read_ahead(reading.batches()), BATCH)
+    with closing(map_ahead(numbered, gathering, threads=max(1, options.jobs - 1))) as batches:
+        for batch, piece in batches:
+            if piece:
+                tables.add_piece(piece)
+            else:
+                tables.add(_work_table(source, batch.kind), batch.table)
+            rows[batch.kind] += batch.table.num_rows
     skips = reading.skips
     if not rows:
         wanted = "rows" if source.kind == "any" else source.kind
@@ -318,6 +325,11 @@ def _stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPr
     size = source.path.stat().st_size
     path = os.fsencode(source.name).decode(errors="backslashreplace")
     return SourceFile(path, source.kind, size, reading.digest, skips.lines, skipped, tuple(skips.notes))
+
+
+def numbered(batch: RecordBatch) -> tuple[RecordBatch, FactPiece | None]:
+    """Number the ids of a batch of facts; any other comes as it is."""
+    return batch, FactPiece.of(batch.table) if batch.kind == "facts" else None
 
 
 def _work_table(source: Source, kind: Kind) -> str:

@@ -71,6 +71,13 @@ class _SpeltForms(NamedTuple):
     form: Form
 
 
+def form_rows_of(names: tuple[pa.RecordBatch, int]) -> pa.Table:
+    """List the forms of a batch of names, given with the row of the first of them."""
+    batch, first = names
+    entities, aliases, texts = batch.columns[:3]
+    return form_rows(texts, aliases, entities, first=first)
+
+
 def form_rows(texts: pa.StringArray, aliases: pa.BooleanArray, entities: pa.UInt32Array, *, first: int) -> pa.Table:
     """List the forms of names and aliases whose rows begin at `first`."""
     spelt, others = shaped_forms(texts)

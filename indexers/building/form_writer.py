@@ -21,9 +21,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kbtools.indexers.folder.column_files import ColumnWriter, StringWriter, read_column
-from kbtools.indexers.folder.form_store import KIND_SHIFT, LONGEST_KEY, NORMAL, form_key
+from kbtools.indexers.folder.form_store import KIND_SHIFT, LONGEST_KEY, NORMAL, form_key, hash_forms
 from kbtools.indexers.folder.language_sets import NUMBERS, SETS, set_text, spoken
 from kbtools.kb.language_tags import UND
+from kbtools.processes import in_order
 
 _MAP_SIZE = 1 << 26
 """Bytes of address space that writing begins with: the map is doubled when it is full, since `ulimit -v` counts it."""
@@ -44,12 +45,17 @@ _NUMBERS_AT_ONCE = 1_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FormGroups:
-    """Ascending forms, the value of each, and the kind and the row of the first name in it."""
+    """Ascending forms, the value of each, the kind and the row of the first name in it, and the hash of each form.
+
+    `words` counts the normal forms that hold each word.
+    """
 
     forms: pa.StringArray
     values: list[bytes]
     kinds: NDArray[np.uint8]
     names: NDArray[np.uint32]
+    hashes: NDArray[np.uint32]
+    words: pa.Table
 
     def normal(self) -> tuple[pa.StringArray, NDArray[np.uint32]]:
         """Return the forms that are the normal form of a name, and the row of such a name."""
@@ -153,8 +159,13 @@ class FormWriter:
         self.environment.close()
 
 
-def group_forms(batches: Iterable[pa.RecordBatch]) -> Iterator[FormGroups]:
-    """Turn rows sorted by form, kind, text and entity into one value per form."""
+def group_forms(batches: Iterable[pa.RecordBatch], *, jobs: int) -> Iterator[FormGroups]:
+    """Turn rows sorted by form, kind, text and entity into one value per form, in several processes."""
+    return in_order(_group_rows, _whole_forms(batches), jobs=jobs)
+
+
+def _whole_forms(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield sorted rows so that all of a form are in one batch."""
     rest: list[pa.RecordBatch] = []
     for batch in batches:
         if not batch.num_rows:
@@ -162,16 +173,16 @@ def group_forms(batches: Iterable[pa.RecordBatch]) -> Iterator[FormGroups]:
         # The last form of a batch may go on in the next one.
         last = batch.num_rows - pc.sum(pc.equal(batch.column(0), batch.column(0)[-1])).as_py()
         if last or (rest and rest[0].column(0)[0] != batch.column(0)[0]):
-            yield _group_rows(pa.Table.from_batches([*rest, batch.slice(0, last)]))
+            yield pa.concat_batches([*rest, batch.slice(0, last)])
             rest = []
         rest.append(batch.slice(last))
     if rest:
-        yield _group_rows(pa.Table.from_batches(rest))
+        yield pa.concat_batches(rest)
 
 
-def _group_rows(table: pa.Table) -> FormGroups:
+def _group_rows(batch: pa.RecordBatch) -> FormGroups:
     """Lay out the values of whole forms."""
-    forms, kinds, texts, entities, names = (column.combine_chunks() for column in table.columns)
+    forms, kinds, texts, entities, names = batch.columns
     kinds, entities, names = (column.to_numpy() for column in (kinds, entities, names))
     rows = len(kinds)
     new_form = _differs(forms)
@@ -187,11 +198,14 @@ def _group_rows(table: pa.Table) -> FormGroups:
     first_rows = np.flatnonzero(new_form)
     edges = np.append(first_rows + 2 * (group[first_rows] - 1), len(values)) * values.itemsize
     data = values.tobytes()
+    distinct, kinds = forms.filter(pa.array(new_form)), kinds[first_rows]
     return FormGroups(
-        forms.filter(pa.array(new_form)),
+        distinct,
         [data[start:end] for start, end in pairwise(edges.tolist())],
-        kinds[first_rows],
+        kinds,
         names[first_rows],
+        hash_forms(distinct),
+        count_words(distinct.filter(pa.array(kinds <= NORMAL))),
     )
 
 

@@ -18,6 +18,7 @@ from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.reading import WIDE, WIKIDATA, ReadOptions, Source, wide_of
 from kbtools.indexers.readers.table_files import ROWS, value_column
 from kbtools.indexers.readers.table_rows import StrangeCell
+from kbtools.processes import default_jobs
 from kbtools.storage import temporary_folder
 
 _HEADS = {
@@ -87,6 +88,7 @@ def read_options(
     encoding: str = "",
     sheet: str = "",
     query: str = "",
+    jobs: int | None = None,
 ) -> ReadOptions:
     """Return the options of reading for arguments of Python; without a language the usual ones."""
     return ReadOptions(
@@ -96,6 +98,7 @@ def read_options(
         max_bad=max_bad,
         wide=wide_of(columns, sheet=sheet, query=query),
         encoding=encoding,
+        jobs=jobs or default_jobs(),
     )
 
 

@@ -7,6 +7,7 @@ no memory for all of them.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,8 @@ BATCH = 250_000
 """Rows that are taken and handed over at once: two of DuckDB's groups of rows, which smaller ones would be copied into
 by way of its log."""
 
-_FORMS_AT_ONCE = 8_192
-"""Forms that are taken at once: tantivy queues 10,000 and indexes them while others are hashed and written; with more,
-whoever adds them spins until there is room."""
+_FORMS_AT_ONCE = 32_768
+"""Forms that are taken at once, and grouped by one process."""
 
 _TABLES = """
 CREATE TABLE fact_ids (number UINTEGER, id VARCHAR, is_subject BOOLEAN);
@@ -192,15 +192,19 @@ class Staging:
     def add(self, table: Kind | str, rows: pa.Table) -> None:
         """Append rows to a work table; languages are kept as numbers, and facts by the numbers of their ids."""
         if table == "facts":
-            spelt, predicates = self.pieces.add(rows)
-            self.add("fact_ids", spelt)
-            self.add("predicates", predicates)
+            self.add_piece(FactPiece.of(rows))
             return
         if "language" in rows.column_names:
             rows = rows.set_column(rows.column_names.index("language"), "language", self.number(rows["language"]))
         self.connection.register("incoming", rows)
         self.connection.execute(f"INSERT INTO {table} SELECT * FROM incoming")
         self.connection.unregister("incoming")
+
+    def add_piece(self, piece: "FactPiece") -> None:
+        """Append facts, which are numbered already."""
+        spelt, predicates = self.pieces.add(piece)
+        self.add("fact_ids", spelt)
+        self.add("predicates", predicates)
 
     def number(self, languages: pa.ChunkedArray) -> pa.Array:
         """Return the numbers of languages."""
@@ -288,6 +292,25 @@ class Staging:
         cursor.close()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FactPiece:
+    """So many facts by the numbers of their ids in this piece, whose first ids are those of its subjects."""
+
+    facts: int
+    numbers: bytes
+    ids: pa.StringArray
+    subjects: int
+    relations: pa.StringArray
+
+    @classmethod
+    def of(cls, facts: pa.Table) -> "FactPiece":
+        ids, numbers = _encoded(pa.chunked_array([*facts["subject"].chunks, *facts["object"].chunks], pa.string()))
+        relations, relation_numbers = _encoded(facts["relation"])
+        subject, target = np.split(numbers, 2)
+        columns = np.stack([subject, relation_numbers, target]).astype("<u4")
+        return cls(len(facts), columns.tobytes(), ids, int(subject.max(initial=-1)) + 1, relations)
+
+
 class FactPieces:
     """A writer and reader of facts as numbers; of each piece it is remembered how many facts and ids it has."""
 
@@ -296,23 +319,18 @@ class FactPieces:
         self.sizes: list[tuple[int, int, int]] = []
         self.facts = self.ids = self.relations = 0
 
-    def add(self, facts: pa.Table) -> tuple[pa.Table, pa.Table]:
+    def add(self, piece: FactPiece) -> tuple[pa.Table, pa.Table]:
         """Take a piece; give its ids, each with its number and whether it is a subject, and its relations likewise."""
-        subjects = facts["subject"].chunks
-        ends = pa.chunked_array([*subjects, *facts["object"].chunks], pa.string())
-        ids, numbers = _encoded(ends)
-        relations, relation_numbers = _encoded(facts["relation"])
-        subject, target = np.split(numbers, 2)
-        columns = np.stack([subject, relation_numbers, target]).astype("<u4")
-        self.file.write(columns.tobytes())
+        self.file.write(piece.numbers)
         # The ids of subjects come first, since those of objects were looked at after them.
-        is_subject = np.arange(len(ids)) <= subject.max(initial=-1)
+        is_subject = np.arange(len(piece.ids)) < piece.subjects
         spelt = pa.table(
-            {"number": _numbered(self.ids, len(ids)), "id": ids, "is_subject": pa.array(is_subject)},
+            {"number": _numbered(self.ids, len(piece.ids)), "id": piece.ids, "is_subject": pa.array(is_subject)},
         )
+        relations = piece.relations
         predicates = pa.table({"number": _numbered(self.relations, len(relations)), "relation": relations})
-        self.sizes.append((len(facts), len(ids), len(relations)))
-        self.facts, self.ids = self.facts + len(facts), self.ids + len(ids)
+        self.sizes.append((piece.facts, len(piece.ids), len(relations)))
+        self.facts, self.ids = self.facts + piece.facts, self.ids + len(piece.ids)
         self.relations += len(relations)
         return spelt, predicates
 

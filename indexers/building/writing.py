@@ -1,5 +1,6 @@
 """The writer of a knowledge base's files, from sorted tables: those of a build, or those of a segment."""
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -12,21 +13,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kbtools.indexers.building.form_rows import form_rows
-from kbtools.indexers.building.form_writer import FormGroups, FormWriter, LanguageWriter, count_words, group_forms
+from kbtools.indexers.building.form_rows import form_rows_of
+from kbtools.indexers.building.form_writer import FormGroups, FormWriter, LanguageWriter, group_forms
+from kbtools.indexers.building.near_names import Indexer, near_indexer
 from kbtools.indexers.folder.column_files import ColumnWriter, StartsWriter, StringWriter
-from kbtools.indexers.folder.edit_index import EditKeys
 from kbtools.indexers.folder.form_store import FilterWriter
-from kbtools.indexers.folder.fuzzy_index import FuzzyWriter
-from kbtools.indexers.folder.kb_folder import COLUMNS, FORMS, FUZZY, STRINGS, WORK
+from kbtools.indexers.folder.kb_folder import COLUMNS, FORMS, STRINGS, WORK
+from kbtools.processes import in_order
 from kbtools.read_ahead import read_ahead
 from kbtools.record_files import file_digest
 
 _HEX = 64
 """Hexadecimal digits of a SHA-256."""
 
+NAMES_AT_ONCE = 50_000
+"""Names whose forms are found together: 0.4 s of one core on DBpedia's titles."""
+
 _WORDS_AT_ONCE = 250_000
-"""Normal forms whose words are counted together."""
+"""Counts of words that are stored together."""
 
 _Batches = Iterable[pa.RecordBatch]
 _Report = Callable[[str, str], None]
@@ -94,7 +98,7 @@ class Content:
     checksums: dict[str, str]
 
 
-def write_content(tables: _SortedTables, folder: Path, *, done: _Report, threads: int) -> Content:
+def write_content(tables: _SortedTables, folder: Path, *, done: _Report, jobs: int) -> Content:
     """Write every file of a knowledge base but its manifest; WORK inside the folder is for temporary files."""
     with ExitStack() as files:
         writer = _Writer(folder, tables, files)
@@ -113,7 +117,7 @@ def write_content(tables: _SortedTables, folder: Path, *, done: _Report, threads
         writer.write_incoming(entities)
         tables.drop("fact_rows")
         done("facts", f"{facts:,} facts, {pairs:,} subject-relation pairs")
-        names = writer.write_names(entities)
+        names = writer.write_names(entities, jobs=jobs)
         tables.drop("names")
         done("names", f"{names:,} names and aliases")
         types = writer.write_types(entities)
@@ -122,7 +126,7 @@ def write_content(tables: _SortedTables, folder: Path, *, done: _Report, threads
         if counts := writer.write_optional("counts", "count.key", "count.entity", "count.count"):
             done("counts", f"{counts:,} counts of names")
         done("types", f"{types:,} types of entities")
-        lengths, forms = writer.write_forms(names, threads=threads)
+        lengths, forms = writer.write_forms(names, jobs=jobs)
         done("forms", f"{forms:,} forms of names, exact and fuzzy")
     work = folder / WORK
     paths = {
@@ -256,7 +260,7 @@ class _Writer:
         self.derived["incoming.first"] = facts_of.close(entities)
         self.statistics["objects"] = facts_of.rows
 
-    def write_names(self, entities: int) -> int:
+    def write_names(self, entities: int, *, jobs: int) -> int:
         """Write the names of every entity, names before aliases, and add their forms to the tables."""
         texts = self.strings("alias.text")
         is_alias = self.column("alias.is_alias")
@@ -264,7 +268,7 @@ class _Writer:
         languages = LanguageWriter(self.folder, list(self.tables.languages))
         self.files.callback(languages.column.close)
         # The forms of a batch are found while those of the one before are stored.
-        with closing(read_ahead(self.named_forms())) as batches:
+        with closing(read_ahead(self.named_forms(jobs))) as batches:
             for batch, forms in batches:
                 entity, alias, text, parts = batch.columns
                 texts.write(text)
@@ -281,13 +285,24 @@ class _Writer:
         self.statistics["entities_without_names"] = entities - names_of.rows - self.statistics["values"]
         return is_alias.count
 
-    def named_forms(self) -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
+    def named_forms(self, jobs: int) -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
         """Yield the names of entities, and the rows of their forms."""
-        row = 0
-        for batch in self.tables.rows("names"):
-            entity, alias, text, _ = batch.columns
-            yield batch, form_rows(text, alias, entity, first=row)
-            row += len(text)
+        batches: deque[pa.RecordBatch] = deque()
+
+        def pieces() -> Iterator[tuple[pa.RecordBatch, int]]:
+            row = 0
+            for batch in filter(len, self.tables.rows("names")):
+                batches.append(batch)
+                for first in range(0, len(batch), NAMES_AT_ONCE):
+                    yield batch.slice(first, NAMES_AT_ONCE), row + first
+                row += len(batch)
+
+        forms: list[pa.Table] = []
+        for table in in_order(form_rows_of, pieces(), jobs=jobs):
+            forms.append(table)
+            if len(forms) * NAMES_AT_ONCE >= len(batches[0]):
+                yield batches.popleft(), pa.concat_tables(forms)
+                forms.clear()
 
     def write_types(self, entities: int) -> int:
         """Write the types of every entity."""
@@ -301,52 +316,38 @@ class _Writer:
         self.statistics["entities_without_types"] = entities - types_of.rows - self.statistics["values"]
         return types.count
 
-    def write_forms(self, names: int, *, threads: int) -> tuple[set[int], int]:
+    def write_forms(self, names: int, *, jobs: int) -> tuple[set[int], int]:
         """Write the exact, the fuzzy and the edit index over so many names.
 
         Return the lengths of the forms in words, and the number of forms.
         """
         exact = self.files.enter_context(FormWriter(self.folder / FORMS))
-        fuzzy = self.files.enter_context(FuzzyWriter(self.folder / FUZZY, threads=threads))
-        edits = self.files.enter_context(EditKeys(self.folder / WORK, names=names))
         form_filter = FilterWriter(names)
 
-        def groups() -> Iterator[FormGroups]:
-            uncounted: list[pa.StringArray] = []
-            for group in group_forms(self.tables.rows("forms")):
-                normal, aliases = group.normal()
-                searchable = self.tables.searchable(normal, aliases)
-                fuzzy.add(*searchable)
-                edits.add(*searchable)
-                form_filter.add(group.forms)
-                uncounted.append(normal)
-                if sum(map(len, uncounted)) >= _WORDS_AT_ONCE:
-                    self.tables.add("words", count_words(pa.concat_arrays(uncounted)))
-                    uncounted.clear()
+        def groups(index_near: Indexer) -> Iterator[FormGroups]:
+            words: list[pa.Table] = []
+            # This process and the one of near names take what the others group.
+            for group in group_forms(self.tables.rows("forms"), jobs=max(1, jobs - 1)):
+                index_near(self.tables.searchable(*group.normal()))
+                form_filter.add(group.hashes)
+                words.append(group.words)
+                if sum(map(len, words)) >= _WORDS_AT_ONCE:
+                    self.tables.add("words", pa.concat_tables(words))
+                    words.clear()
                 yield group
-            if uncounted:
-                self.tables.add("words", count_words(pa.concat_arrays(uncounted)))
+            if words:
+                self.tables.add("words", pa.concat_tables(words))
 
         # One pass over the sorted forms fills all three indexes, and counts words.
-        exact.write_forms(groups())
-        fuzzy.close()
-        self.write_edits(edits)
+        with near_indexer(self.folder, names=names, jobs=jobs) as index_near:
+            exact.write_forms(groups(index_near))
+            self.derived |= index_near(None)
         bits = self.column("form.filter")
         bits.write(form_filter.bits)
         self.derived["form.filter"] = bits.close()
         exact.write_words(self.tables.rows("words"))
         exact.close()
         return exact.lengths, exact.forms
-
-    def write_edits(self, edits: EditKeys) -> None:
-        """Write the edit index."""
-        keys, rows, signature = (self.column(f"edit.{part}") for part in ("key", "row", "signature"))
-        for hashes, owners in edits.runs():
-            keys.write(hashes)
-            rows.write(owners)
-        for run in edits.signature():
-            signature.write(run)
-        self.derived |= {"edit.key": keys.close(), "edit.row": rows.close(), "edit.signature": signature.close()}
 
 
 def _without_repeats(batches: Iterable[pa.RecordBatch]) -> Iterator[list[NDArray[np.uint32]]]:

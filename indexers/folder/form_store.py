@@ -184,15 +184,20 @@ def read_groups(value: bytes | memoryview, texts: StringTable) -> list[NameMatch
     return groups
 
 
+def hash_forms(forms: "pa.StringArray") -> NDArray[np.uint32]:
+    """Return the hash of each form, which the filter goes by."""
+    keys = forms.cast("binary").to_pylist()
+    return np.fromiter(map(crc32, keys), dtype=np.uint32, count=len(keys))
+
+
 class FilterWriter:
-    """A collector of the forms of so many names."""
+    """A collector of the hashes of the forms of so many names."""
 
     def __init__(self, names: int) -> None:
         self.bits = np.zeros(min(_MOST_BITS, 1 << (_BITS * max(names, 1) - 1).bit_length()) // 8, dtype=np.uint8)
 
-    def add(self, forms: "pa.StringArray") -> None:
-        keys = forms.cast("binary").to_pylist()
-        slots = np.fromiter(map(crc32, keys), dtype=np.uint32, count=len(keys)) & np.uint32(8 * len(self.bits) - 1)
+    def add(self, hashes: NDArray[np.uint32]) -> None:
+        slots = hashes & np.uint32(8 * len(self.bits) - 1)
         np.bitwise_or.at(self.bits, slots >> np.uint32(3), np.uint8(1) << (slots & np.uint32(7)).astype(np.uint8))
 
 

@@ -8,8 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import version
 from json.encoder import encode_basestring
+from operator import itemgetter
 from pathlib import Path
+from uuid import UUID
 
+import msgspec
 import numpy as np
 import tantivy
 from numpy.typing import NDArray
@@ -18,11 +21,12 @@ from kbtools.errors import KBUnusable
 from kbtools.indexers.folder.checksums import cannot_open
 from kbtools.indexers.folder.column_files import StringTable
 from kbtools.linking.similarity import LONGEST_NAME
+from kbtools.record_files import file_digest
 from kbtools.storage import temporary_folder
 from kbtools.text.normaliser import normal_forms
 
 _WRITER_BYTES = 160_000_000
-"""Memory of the writer, shared by its threads."""
+"""Memory of the writer."""
 
 _RECALLED = 100
 """Names that are recalled by trigrams, to be rescored."""
@@ -32,6 +36,7 @@ _RAREST = 9
 names, and find the entity of one misspelling in a hundred more."""
 
 _TRIGRAMS = "trigrams"
+META, MANAGED = "meta.json", ".managed.json"
 _LOCK = ".lock"
 _KILLED = "writer was killed"
 """Tantivy's words where one of its threads failed."""
@@ -52,14 +57,15 @@ def _trigrams_of(form: str) -> list[str]:
 class FuzzyWriter:
     """A writer of the distinct normal forms, each with the row of a name that has it."""
 
-    def __init__(self, folder: Path, *, threads: int) -> None:
+    def __init__(self, folder: Path) -> None:
         folder.mkdir()
         self.folder = folder
         self.closed = False
         self.index = tantivy.Index(_schema(), path=str(folder))
         trigrams = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.ngram(3, 3)).build()
         self.index.register_tokenizer(_TRIGRAMS, trigrams)
-        self.writer = self.index.writer(_WRITER_BYTES, threads)
+        # One thread indexes: with several, chance would decide which of them gets a form.
+        self.writer = self.index.writer(_WRITER_BYTES, 1)
 
     def add(self, forms: Sequence[str], aliases: NDArray[np.uint32]) -> None:
         """Take normal forms, each with the row of a name that has it; longer ones than LONGEST_NAME are left out."""
@@ -96,12 +102,28 @@ class FuzzyWriter:
             raise self.reason(error) from error
         # Whoever holds the index looks for commits twice a second, and locks the folder again where it finds one.
         del self.writer, self.index
+        _name_segments(self.folder)
         for path in self.folder.iterdir():
             # Tantivy writes for its user alone, and leaves its locks.
             if path.suffix == _LOCK:
                 path.unlink()
             else:
                 path.chmod(self.folder.stat().st_mode & 0o666)
+
+
+def _name_segments(folder: Path) -> None:
+    """Name the segments of an index by their content, where tantivy draws names: equal forms make equal files."""
+    meta = msgspec.json.decode((folder / META).read_bytes())
+    files = []
+    for segment in meta["segments"]:
+        old = UUID(segment["segment_id"])
+        new = UUID(file_digest(folder / f"{old.hex}.fast")[: len(old.hex)])
+        segment["segment_id"] = str(new)
+        files += [path.rename(path.with_stem(new.hex)).name for path in folder.glob(f"{old.hex}.*")]
+    meta["segments"].sort(key=itemgetter("segment_id"))
+    meta["opstamp"] = sum(segment["max_doc"] for segment in meta["segments"])
+    (folder / META).write_bytes(msgspec.json.encode(meta))
+    (folder / MANAGED).write_bytes(msgspec.json.encode([META, *sorted(files)]))
 
 
 def _system_error(error: Exception) -> OSError | None:

@@ -20,6 +20,7 @@ from kbtools.indexers.readers.formats import find_format
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.sources import BLOCK, encoding_of, read_blocks
 from kbtools.kb.ids import FREEBASE_NAMESPACE
+from kbtools.processes import default_jobs
 
 _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _RDFS = "http://www.w3.org/2000/01/rdf-schema#"
@@ -164,6 +165,8 @@ class ReadOptions:
     encoding: str = ""
     variants: Sequence[tuple[str, str]] = ()
     """Ways to write the same, by which questions are read."""
+    jobs: int = field(default_factory=default_jobs)
+    """Processes and threads that a build uses; what it writes is the same with any number."""
 
     @property
     def divides_words(self) -> bool:

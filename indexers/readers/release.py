@@ -35,6 +35,7 @@ from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.kb.ids import canonical_id, canonical_property, is_freebase, split_literal, unescape
 from kbtools.kb.table_heads import is_header
+from kbtools.read_ahead import map_ahead
 from kbtools.text.normaliser import normal_form
 
 _PREFIX = "www.freebase.com/"
@@ -72,19 +73,24 @@ class ReleaseReader:
 
     def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
         """Read each block in columns if it is clean, else line by line."""
-        separator, language = self.options.list_separator, self.options.language
-        is_facts = self.source.kind == "facts"
-        for block in blocks:
-            if is_facts:
-                batch = None if separator else facts_in_columns(block)
-            else:
-                batch = statements_in_columns(block, language)
+        for batch, block in map_ahead(self.in_columns, blocks, threads=max(1, self.options.jobs - 1)):
             if batch:
                 self.skips.lines += count_byte(block.text, "\n")
                 yield batch
             else:
-                read_line = fact_reader(separator) if is_facts else statement_reader(language)
-                yield from read_lines(block, read_line, self.skips).batches()
+                yield from read_lines(block, self.read_line(), self.skips).batches()
+
+    def in_columns(self, block: Block) -> tuple[RecordBatch | None, Block]:
+        """Read a block in columns, None if it is not clean; return the block too."""
+        if self.source.kind != "facts":
+            return statements_in_columns(block, self.options.language), block
+        return None if self.options.list_separator else facts_in_columns(block), block
+
+    def read_line(self) -> LineReader:
+        """Return the reader of the lines of a block that is not clean."""
+        if self.source.kind == "facts":
+            return fact_reader(self.options.list_separator)
+        return statement_reader(self.options.language)
 
 
 def _parse_columns(text: bytes, *, columns: int) -> pa.Table | None:

@@ -1,28 +1,21 @@
 """Wikidata's dumps: the JSON one, an array with an entity a line, and the truthy one in N-Triples."""
 
-import os
 import re
-import signal
-import subprocess
-import sys
-from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
-from itertools import chain, islice
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
+from itertools import chain
 from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
 
-from kbtools.errors import MemoryExhausted, WrongFormat
+from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import ALIAS, Block, RecordBatch, Rows, Skips, flaw, keep_description, keep_name
 from kbtools.indexers.readers.ntriples import NTriplesReader
 from kbtools.indexers.readers.reading import Keep, ReadOptions, Source
 from kbtools.indexers.readers.sources import BLOCK
 from kbtools.indexers.readers.wikidata_entities import SUBCLASS, TYPE, EntityParser, ParsedBlock
 from kbtools.indexers.readers.wikidata_values import ENTITY, spell_address, spell_typed
+from kbtools.processes import in_order
 
 _DIRECT = "http://www.wikidata.org/prop/direct/"
 SITELINKS = "http://wikiba.se/ontology#sitelinks"
@@ -70,7 +63,7 @@ class WikidataReader:
         if _DOCUMENT.match(first.text):
             blocks = iter([self.entity_lines(blocks)])
         parser = EntityParser(str(self.source.path), self.options)
-        for parsed in parse_in_order(blocks, parser):
+        for parsed in in_order(parser.parse, blocks, jobs=self.options.jobs, worthwhile=are_full):
             self.account(parsed)
             yield from parsed.batches
         if self.unclosed > 0:
@@ -102,6 +95,11 @@ class WikidataReader:
         for number, line in zip(parsed.numbers[repeated].tolist(), parsed.lines[repeated].tolist(), strict=True):
             entity_id = f"Q{number}" if number > 0 else f"P{-number}"
             self.skips.add("id that repeats", line=line, text=entity_id)
+
+
+def are_full(blocks: list[Block]) -> bool:
+    """Return whether blocks are not those of a small file, a line short of full."""
+    return sum(len(block.text) for block in blocks) >= len(blocks) * BLOCK // 2
 
 
 class _SeenNumbers:
@@ -191,84 +189,3 @@ class _TruthyReader(NTriplesReader):
             rows.types.append((entity_id, value))
         if relation == SUBCLASS and self.closure:
             rows.subclasses.append((entity_id, value))
-
-
-WORTHWHILE = 4
-"""Blocks, a line short of full, that take about as long to parse as a process takes to start, 0.2 s."""
-
-
-def parse_in_order(blocks: Iterable[Block], parser: EntityParser) -> Iterator[ParsedBlock]:
-    """Parse blocks on all cores, a block a process at a time; a small file, or on a single core, here.
-
-    The processes are started by the name of this module, since a fork would copy the threads of libraries half-way, and
-    a spawned process would run the caller's script again. One ends when the pipe to its parent does, however that
-    ended.
-    """
-    blocks = iter(blocks)
-    processes = len(os.sched_getaffinity(0))
-    opening = list(islice(blocks, WORTHWHILE))
-    if processes == 1 or sum(len(block.text) for block in opening) < WORTHWHILE * BLOCK // 2:
-        yield from map(parser.parse, chain(opening, blocks))
-        return
-    with ExitStack() as stack:
-        idle = [start(parser, stack) for _ in range(processes)]
-        busy: deque[Connection] = deque()
-        for block in chain(opening, blocks):
-            if not idle:
-                yield _receive(busy, idle)
-            busy.append(idle.pop())
-            _send(busy[-1], block)
-        while busy:
-            yield _receive(busy, idle)
-
-
-def start(parser: EntityParser, stack: ExitStack) -> Connection:
-    """Start a process that ends with the stack."""
-    ours, theirs = Pipe()
-    with theirs:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", __name__, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-        )
-    stack.callback(process.wait)
-    stack.callback(ours.close)
-    _send(ours, parser)
-    return ours
-
-
-def _send(connection: Connection, record: object) -> None:
-    try:
-        connection.send(record)
-    except OSError as error:
-        raise _ended() from error
-
-
-def _receive(busy: "deque[Connection]", idle: list[Connection]) -> Any:
-    """Take the result of the process that was asked first."""
-    connection = busy.popleft()
-    try:
-        parsed = connection.recv()
-    except (EOFError, OSError) as error:
-        raise _ended() from error
-    idle.append(connection)
-    return parsed
-
-
-def _ended() -> MemoryExhausted:
-    return MemoryExhausted("a process that parses a source was ended, probably for want of memory; free some")
-
-
-def serve(connection: Connection) -> None:
-    """Parse what comes until the parent goes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        parser = connection.recv()
-        while True:
-            connection.send(parser.parse(connection.recv()))
-    except (EOFError, OSError):
-        return
-
-
-if __name__ == "__main__":
-    serve(Connection(int(sys.argv[1])))

@@ -28,6 +28,7 @@ from kbtools.indexers.updates.updating import replacing
 from kbtools.kb.language_tags import UND, SpokenText, stored_text, usual_language
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, MERGE, Change, Count, Manifest
 from kbtools.kb.vector_index import EntityVectors
+from kbtools.processes import default_jobs
 from kbtools.record_files import write_record
 
 logger = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ _ENTITIES_AT_ONCE = 200_000
 """Entities that are copied in one piece, with a million facts where each has five."""
 
 
-def compact(path: Path, *, watch: BuildProgress, memory: str = MEMORY) -> Manifest | None:
+def compact(path: Path, *, watch: BuildProgress, memory: str = MEMORY, jobs: int | None = None) -> Manifest | None:
     """Build a knowledge base again from what it holds with its updates; return None if it has none.
 
     Who has it open is answered as before. Raises as `build` does; the knowledge base stays as it was unless all goes
@@ -49,7 +50,9 @@ def compact(path: Path, *, watch: BuildProgress, memory: str = MEMORY) -> Manife
     require_address_space()
     with replacing(path) as (folder, kb):
         assert isinstance(kb, Overlay)
-        written = write_tables(lambda tables: _fill(tables, kb), folder, watch=watch, memory=memory)
+        written = write_tables(
+            lambda tables: _fill(tables, kb), folder, watch=watch, memory=memory, jobs=jobs or default_jobs()
+        )
         manifest = _merged_manifest(kb.manifest, written)
         check(folder, manifest)
         write_record(folder / MANIFEST, manifest.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)

@@ -61,7 +61,7 @@ def write_segment(draft: Draft, kb: EmbeddedKB | Overlay, folder: Path) -> _Writ
     """Write the segment that a draft of a knowledge base leaves behind, in place of the one that it has."""
     (folder / WORK).mkdir(parents=True)
     tables = _SegmentTables(draft, kb)
-    content = write_content(tables, folder, done=lambda step, counts: None, threads=1)
+    content = write_content(tables, folder, done=lambda step, counts: None, jobs=1)
     shutil.rmtree(folder / WORK)
     files, checksums = dict(content.files), dict(content.checksums)
     digest = hashlib.sha256(content.digest.encode())

@@ -18,11 +18,11 @@ import pytest
 from kbtools.answering.answerer import open_kb
 from kbtools.errors import BuildLocked, DiskFull, KBMissing, NothingBuilt, OutputUnusable
 from kbtools.indexers.building.build import BuildProgress, Built, build, write_knowledge
-from kbtools.indexers.building.form_writer import FormGroups, FormWriter
+from kbtools.indexers.building.form_writer import FormGroups, FormWriter, count_words
 from kbtools.indexers.folder.checksums import VERIFIED
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import write_vectors
-from kbtools.indexers.folder.form_store import FormStore
+from kbtools.indexers.folder.form_store import FormStore, hash_forms
 from kbtools.indexers.folder.fuzzy_index import FuzzyWriter
 from kbtools.indexers.readers.batches import Kind
 from kbtools.indexers.readers.reading import ReadOptions, Source
@@ -77,7 +77,8 @@ def form_groups(pairs: Iterable[tuple[str, bytes]]) -> FormGroups:
     """Make the groups of forms with values that nothing is read from."""
     forms, values = zip(*pairs, strict=True)
     count = len(forms)
-    return FormGroups(pa.array(forms), list(values), np.zeros(count, dtype=np.uint8), ROWS[:count])
+    kinds, hashes = np.zeros(count, dtype=np.uint8), hash_forms(pa.array(forms))
+    return FormGroups(pa.array(forms), list(values), kinds, ROWS[:count], hashes, count_words(pa.array(forms)))
 
 
 def fail(error: BaseException) -> None:
@@ -303,7 +304,7 @@ def test_a_disk_that_fills_up_under_the_exact_index_is_said_to_be_full(small_dis
 
 def test_a_disk_that_fills_up_under_the_fuzzy_index_is_said_to_be_full(small_disk: Path) -> None:
     def write() -> None:
-        with FuzzyWriter(small_disk / "fuzzy", threads=1) as writer:
+        with FuzzyWriter(small_disk / "fuzzy") as writer:
             writer.add([f"{number:06} {number * 7919 % 50_021}" for number in range(50_000)], ROWS[:50_000])
             writer.close()
 
@@ -446,7 +447,7 @@ def test_a_map_that_is_full_grows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("small_disk", ["20k", "400k", "1m"], indirect=True)
 def test_a_disk_that_is_full_for_a_thread_of_tantivy_is_said_to_be_full(small_disk: Path) -> None:
     def write() -> None:
-        with FuzzyWriter(small_disk / "fuzzy", threads=1) as writer:
+        with FuzzyWriter(small_disk / "fuzzy") as writer:
             writer.add([f"{number:06} {number * 7919 % 50_021} abc" for number in range(60_000)], ROWS[:60_000])
             writer.close()
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kbtools.indexers.folder import folder_kb
 from kbtools.indexers.folder.embedded import EmbeddedKB
-from kbtools.indexers.folder.form_store import FilterWriter, FormFilter
+from kbtools.indexers.folder.form_store import FilterWriter, FormFilter, hash_forms
 from kbtools.text.ngrams import every_run
 
 FORMS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=9), unique=True)
@@ -16,7 +16,7 @@ FORMS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=9), 
 
 def filter_of(forms: list[str], *, also: frozenset[str] = frozenset()) -> FormFilter:
     writer = FilterWriter(len(forms))
-    writer.add(pa.array(forms, pa.string()))
+    writer.add(hash_forms(pa.array(forms, pa.string())))
     return FormFilter(writer.bits, also=also)
 
 

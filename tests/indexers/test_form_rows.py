@@ -116,7 +116,7 @@ def test_values_of_forms_are_those_of_a_plain_loop(rows: list[tuple[str, int, st
     ]
 
     values, firsts, normal = {}, {}, {}
-    for group in group_forms(batches):
+    for group in group_forms(batches, jobs=1):
         values |= dict(zip(group.forms.to_pylist(), group.values, strict=True))
         firsts |= dict(
             zip(group.forms.to_pylist(), zip(group.kinds.tolist(), group.names.tolist(), strict=True), strict=True)

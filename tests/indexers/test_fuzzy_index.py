@@ -20,7 +20,7 @@ def write_texts(path: Path, texts: list[str]) -> StringTable:
 def test_marks_and_letters_of_every_kind_are_found_by_their_trigrams(tmp_path: Path) -> None:
     forms = ['"\\"', "''\"", "\\n\\n", "\x7f\x01\x1f", "日本語", "😀😀😀", "jaws \u2028"]
     texts = write_texts(tmp_path / "texts", forms)
-    with FuzzyWriter(tmp_path / "fuzzy", threads=1) as writer:
+    with FuzzyWriter(tmp_path / "fuzzy") as writer:
         writer.add(forms, np.arange(len(forms), dtype=np.uint32))
         writer.close()
 
@@ -30,7 +30,7 @@ def test_marks_and_letters_of_every_kind_are_found_by_their_trigrams(tmp_path: P
 
 
 def test_a_closed_writer_locks_the_folder_no_more(tmp_path: Path) -> None:
-    writer = FuzzyWriter(tmp_path / "fuzzy", threads=1)
+    writer = FuzzyWriter(tmp_path / "fuzzy")
     writer.add(["heroes"], np.zeros(1, dtype=np.uint32))
     writer.close()
     time.sleep(1)  # tantivy looks for commits twice a second
@@ -40,7 +40,7 @@ def test_a_closed_writer_locks_the_folder_no_more(tmp_path: Path) -> None:
 
 def test_a_lock_that_was_left_is_no_reader_s_to_take(tmp_path: Path) -> None:
     texts = write_texts(tmp_path / "texts", ["Heroes"])
-    with FuzzyWriter(tmp_path / "fuzzy", threads=1) as writer:
+    with FuzzyWriter(tmp_path / "fuzzy") as writer:
         writer.add(["heroes"], np.zeros(1, dtype=np.uint32))
         writer.close()
     for lock in (tmp_path / "fuzzy").glob("*.lock"):

@@ -1,7 +1,6 @@
 """Wikidata's dumps: values, ranks, labels, filters, closure, bad input, and the truthy N-Triples beside the JSON."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,7 +16,7 @@ from kbtools.indexers.readers import wikidata
 from kbtools.indexers.readers.batches import ALIAS, Block
 from kbtools.indexers.readers.reading import Keep, Reading, ReadOptions, Source
 from kbtools.indexers.readers.sources import BLOCK
-from kbtools.indexers.readers.wikidata import parse_in_order
+from kbtools.indexers.readers.wikidata import are_full
 from kbtools.indexers.readers.wikidata_entities import EntityParser
 from kbtools.indexers.readers.wikidata_values import SPELLINGS, WikidataValue
 from kbtools.kb.ids import literal_text
@@ -329,13 +328,11 @@ def test_lexemes_and_empty_arrays_are_no_damage(tmp_path: Path) -> None:
     assert reading.skips.bad == 0
 
 
-@pytest.mark.parametrize("cores", [1, 2])
-def test_many_processes_read_what_one_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, examples: Path, cores: int
-) -> None:
-    monkeypatch.setattr(wikidata, "WORTHWHILE", 0)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)))
-    source, options = Source(examples / "sample.wikidata.json", "any", format="wikidata"), ReadOptions()
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_many_processes_read_what_one_does(monkeypatch: pytest.MonkeyPatch, examples: Path, jobs: int) -> None:
+    monkeypatch.setattr("kbtools.processes.WORTHWHILE", 1)
+    monkeypatch.setattr(wikidata, "are_full", bool)
+    source, options = Source(examples / "sample.wikidata.json", "any", format="wikidata"), ReadOptions(jobs=jobs)
     reading = Reading(source, options, block=50_000)
     rows = [row for batch in reading.batches() if batch.kind == "facts" for row in batch.table.to_pylist()]
     parsed = EntityParser("d", options).parse(Block(source.path.read_bytes(), 1))
@@ -344,14 +341,11 @@ def test_many_processes_read_what_one_does(
     assert reading.skips.lines == parsed.skips.lines
 
 
-def test_a_large_dump_is_parsed_by_processes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[object] = []
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
-    monkeypatch.setattr(wikidata, "start", lambda parser, stack: started.append(parser))
-    block = Block(b"x" * (BLOCK - 1), 1)  # a block ends with a line, a little before it is full
-    with pytest.raises(AttributeError):
-        list(parse_in_order([block] * 5, EntityParser("d", ReadOptions())))
-    assert len(started) == 2
+def test_blocks_a_line_short_of_full_are_worth_processes() -> None:
+    full, small = Block(b"x" * (BLOCK - 1), 1), Block(b"x" * 1_000, 1)
+
+    assert are_full([full] * 3 + [small])
+    assert not are_full([small] * 4)
 
 
 SITELINKS = "http://wikiba.se/ontology#sitelinks"
