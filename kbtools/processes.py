@@ -18,8 +18,8 @@ from kbtools.errors import MemoryExhausted
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-_T = TypeVar("T")
-_R = TypeVar("R")
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 MOST_JOBS = 8
 """Jobs unless told otherwise: what one process hands out and takes back keeps no more of them busy."""

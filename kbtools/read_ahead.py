@@ -7,8 +7,8 @@ from queue import Empty, Queue
 from threading import Event, Thread
 from typing import TypeVar
 
-_T = TypeVar("T")
-_R = TypeVar("R")
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 _AHEAD = 2
 """Batches that a reader may be ahead: one is being made while one waits."""
