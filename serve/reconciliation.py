@@ -109,25 +109,27 @@ class ReconciliationService:
         """Complete what somebody types."""
         suggest = {"entity": suggest_entities, "property": suggest_properties, "type": suggest_types}[_kind_of(request)]
         prefix = request.query_params.get("prefix", "").encode(errors="replace").decode()
+        lang = request.query_params.get("lang")
         cursor = _whole_number(request, "cursor", default=0)
         record = await self.run(
-            lambda edition: {"result": suggest(edition, prefix, cursor=cursor)},
+            lambda edition: {"result": suggest(edition.in_languages(lang), prefix, cursor=cursor)},
             look_ups=len(prefix) // LOOKED_UP + min(cursor, LAST_SUGGESTED) // SUGGESTED,
         )
         return _with_callback(request, record)
 
     async def flyout(self, request: Request) -> Response:
         """Show a little of what was suggested."""
-        kind, spelling = _kind_of(request), _required(request, "id")
-        return _with_callback(request, await self.run(lambda edition: flyout(edition, kind, spelling)))
+        kind, spelling, lang = _kind_of(request), _required(request, "id"), request.query_params.get("lang")
+        record = await self.run(lambda edition: flyout(edition.in_languages(lang), kind, spelling))
+        return _with_callback(request, record)
 
     async def properties(self, request: Request) -> Response:
         """Propose properties of a type to fetch."""
-        type_id = request.query_params.get("type", "")
+        type_id, lang = request.query_params.get("type", ""), request.query_params.get("lang")
         limit = _whole_number(request, "limit", default=_MOST_PROPOSED)
         record = await self.run(
             lambda edition: {
-                "properties": propose_properties(edition, type_id, limit=min(limit, _MOST_PROPOSED)),
+                "properties": propose_properties(edition.in_languages(lang), type_id, limit=min(limit, _MOST_PROPOSED)),
                 "type": type_id,
                 "limit": limit,
             }
@@ -136,10 +138,10 @@ class ReconciliationService:
 
     async def preview(self, request: Request) -> Response:
         """Show an entity in the window of a client."""
-        spelling = _required(request, "id")
+        spelling, lang = _required(request, "id"), request.query_params.get("lang")
         status = 200
         try:
-            html = await self.run(lambda edition: preview_page(edition.answerer, spelling))
+            html = await self.run(lambda edition: preview_page(edition.in_languages(lang).answerer, spelling))
         except UnknownEntity as error:  # a client shows what comes in a window, so that it is a page as well
             status, html = 404, small_page("not found", f"<p>{escape(str(error))}</p>")
         headers = {"content-security-policy": STYLE_POLICY}

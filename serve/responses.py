@@ -41,9 +41,16 @@ _JSON, JSON_LINES = "application/json", "application/jsonl"
 def json_bytes(record: object) -> bytes:
     """Write JSON in UTF-8; half a character, which it cannot hold, becomes a question mark."""
     try:
-        return msgspec.json.encode(record)
+        return msgspec.json.encode(record, enc_hook=_plain_text)
     except UnicodeEncodeError:
         return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+
+
+def _plain_text(value: object) -> str:
+    """Return a text in several languages as the string that it is; raise TypeError for anything else."""
+    if not isinstance(value, str):
+        raise TypeError(f"{type(value).__name__} is no part of JSON")
+    return str(value)
 
 
 def record_bytes(record: Result | Record) -> bytes:

@@ -82,27 +82,26 @@ def _entity_suggestion(match: EntityMatch) -> dict[str, Any]:
 def suggest_types(edition: Edition, prefix: str, *, cursor: int) -> list[dict[str, Any]]:
     """Suggest types, with an empty text the most frequent."""
     types = edition.vocabulary.find_types(prefix)[cursor : cursor + SUGGESTED]
-    return [{"id": type_id, "name": type_id} for type_id in types]
+    return [{"id": kind.id, "name": kind.name or kind.id} for kind in edition.answerer.reader.named_types(types)]
 
 
 def suggest_properties(edition: Edition, prefix: str, *, cursor: int) -> list[dict[str, Any]]:
     """Suggest relations, with an empty text the most frequent."""
-    relations = edition.vocabulary.find_relations(prefix)[cursor : cursor + SUGGESTED]
+    relations = edition.vocabulary.find_relations(prefix, edition.answerer.kb)[cursor : cursor + SUGGESTED]
     return [property_record(edition, relation) for relation in relations]
 
 
 def propose_properties(edition: Edition, type_id: str, *, limit: int | None) -> list[dict[str, Any]]:
     """Propose the relations that entities of a type bear, without a type the most frequent of all."""
     vocabulary = edition.vocabulary
-    relations = vocabulary.relations_of_type(type_id) if type_id else vocabulary.find_relations("")
+    relations = vocabulary.relations_of_type(type_id) if type_id else vocabulary.find_relations("", edition.answerer.kb)
     return [property_record(edition, relation) for relation in relations[:limit]]
 
 
 def property_record(edition: Edition, relation: str) -> dict[str, Any]:
     """Return the record of a relation with its name, also of one that there is not."""
     row = edition.vocabulary.relation_rows.get(relation)
-    name = relation if row is None else edition.vocabulary.relation_name(row)
-    return {"id": relation, "name": name}
+    return {"id": relation, "name": (row is not None and edition.answerer.kb.relation_names[row]) or relation}
 
 
 def flyout(edition: Edition, kind: str, spelling: str) -> dict[str, str]:
@@ -114,7 +113,7 @@ def flyout(edition: Edition, kind: str, spelling: str) -> dict[str, str]:
     if spelling not in known:
         raise UnknownEntity(f"no {kind} has the id {spelling!r}", entity=spelling)
     if kind == "property":
-        name = vocabulary.relation_name(known[spelling])
+        name = property_record(edition, spelling)["name"]
         return {"id": spelling, "html": f"<p>{escape(name)}</p><p>{escape(spelling)}</p>"}
     relations = ", ".join(vocabulary.relations_of_type(spelling)[:_NOTABLE])
     return {"id": spelling, "html": f"<p>{escape(spelling)}</p><p>{escape(relations)}</p>"}

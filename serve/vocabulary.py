@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.kb.rows import EntityRows
 from kbtools.text.normaliser import normal_form
 
@@ -65,9 +65,6 @@ class Vocabulary:
             self.borne_together[:, 1], weights=self.borne_together[:, 2], minlength=len(self.kb.relations)
         ).astype(np.int64)
 
-    def relation_name(self, row: int) -> str:
-        return self.kb.relation_names[row] or self.kb.relations[row]
-
     def frequent_types(self, limit: int) -> list[str]:
         """List the most frequent types, those of equal frequency by id."""
         order = np.lexsort((np.arange(len(self.type_counts)), -self.type_counts))
@@ -86,9 +83,9 @@ class Vocabulary:
         rows = _completions(prefix, self.kb.types, self.kb.types, self.type_counts)
         return [self.kb.types[row] for row in rows]
 
-    def find_relations(self, prefix: str) -> list[str]:
-        """List the relations whose id or name, or a word of it, begins with a text, the frequent first."""
-        names = [self.relation_name(row) for row in range(len(self.kb.relations))]
+    def find_relations(self, prefix: str, view: KnowledgeBase | None = None) -> list[str]:
+        """List the relations whose id or name in a view, or a word of it, begins with a text, the frequent first."""
+        names = relation_texts(view or self.kb)
         return [self.kb.relations[row] for row in _completions(prefix, self.kb.relations, names, self.relation_counts)]
 
 

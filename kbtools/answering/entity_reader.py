@@ -70,11 +70,14 @@ class EntityReader:
         return [tuple(labels[first:last]) for first, last in pairwise(grouped.starts.tolist())]
 
     def learn_types(self, types: Sequence[int]) -> None:
-        ids = [self.kb.types[kind] for kind in types]
+        labels = self.named_types([self.kb.types[kind] for kind in types])
+        self.type_labels.update(zip(types, labels, strict=True))
+
+    def named_types(self, ids: Sequence[str]) -> list[Named]:
+        """Return types with their names, where they are entities as well."""
         rows = self.kb.rows(ids)
         names = iter(self.kb.names(np.array([row for row in rows if row is not None], dtype=np.uint32)))
-        for kind, type_id, row in zip(types, ids, rows, strict=True):
-            self.type_labels[kind] = Named(type_id, None if row is None else next(names))
+        return [Named(id, None if row is None else next(names)) for id, row in zip(ids, rows, strict=True)]
 
     def entity(self, entity_id: str) -> Entity:
         """Return what is known of an entity; raise UnknownEntity where there is none."""

@@ -12,6 +12,7 @@ import numpy as np
 from kbtools.errors import BadLine, SourceEmpty, SourceMissing, WrongFormat
 from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.kb.ids import canonical_id, canonical_property, other_spellings
+from kbtools.kb.language_tags import spoken_texts
 from kbtools.kb.table_heads import is_header
 from kbtools.kb.views import MARK
 from kbtools.text.encodings import wide_encoding
@@ -148,7 +149,7 @@ def spell_entities(kb: KnowledgeBase, spellings: Iterable[str]) -> dict[str, str
 
 
 def find_relations(kb: KnowledgeBase, spelling: str) -> list[str]:
-    """Return the relation of an id, else the relations of a label, else those whose id ends with these words."""
+    """Return the relation of an id, else those of a label in any language, else those whose id ends so."""
     exact = _spell_relations(kb.relations, [spelling]).get(spelling, spelling)
     if exact in kb.relations:
         return [exact]
@@ -158,7 +159,7 @@ def find_relations(kb: KnowledgeBase, spelling: str) -> list[str]:
         for relation, text in zip(kb.relations, relation_texts(kb), strict=True)
         if not relation.startswith(MARK)
     }
-    called = [relation for relation, text in texts.items() if normal_form(text) == wanted]
+    called = [relation for relation, text in texts.items() if wanted in map(normal_form, spoken_texts(text))]
     return called or [relation for relation in texts if [wanted] == [*map(" ".join, relation_parts(relation)[-1:])]]
 
 

@@ -118,6 +118,11 @@ def stored_text(text: str | None) -> str:
     return _RECORD.join(f"{tag}{_UNIT}{spoken}" for tag, spoken in text.by_tag.items())
 
 
+def spoken_texts(text: str) -> Collection[str]:
+    """Return a text in all of its languages."""
+    return text.by_tag.values() if isinstance(text, SpokenText) else [text]
+
+
 def text_in(text: str | None, tags: Iterable[str]) -> str | None:
     """Return a text in the first of some languages that it is in, else in its usual one."""
     if not isinstance(text, SpokenText):

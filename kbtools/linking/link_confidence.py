@@ -12,7 +12,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.views import question_languages, relation_labels
 from kbtools.linking.links import Link
 from kbtools.text.function_words import AUXILIARIES, COMMON_WORDS, CONTEXT_WORDS, FUNCTION_WORDS, QUESTION_WORDS
-from kbtools.text.lexicons import hinting_words, weak_words
+from kbtools.text.lexicons import hinting_words, reads_english, weak_words
 from kbtools.text.question import Question
 from kbtools.text.relation_words import stems_of, words_of_all
 from kbtools.text.rungs import Rung
@@ -86,8 +86,9 @@ class ContentWords:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         languages = question_languages(kb)
-        self.weak = WEAK | weak_words(languages)
-        self.outside = _OUTSIDE | hinting_words(languages)
+        english = reads_english(languages)
+        self.weak = weak_words(languages) | (WEAK if english else frozenset())
+        self.outside = hinting_words(languages) | (_OUTSIDE if english else frozenset())
         self.stems = _relation_stems(tuple(text for labels in relation_labels(kb) for text in labels))
         # Most of what clean questions pay here.
         self.is_relation_word = lru_cache(_WORDS_REMEMBERED)(self.shares_stem)

@@ -15,7 +15,7 @@ from kbtools.linking.links import Link
 from kbtools.linking.similarity import resemblance
 from kbtools.linking.strict import StrictMatch, StrictNames, link_all_strictly, link_matches, with_facts
 from kbtools.text.function_words import FUNCTION_WORDS, QUESTION_WORDS, has_content, has_word
-from kbtools.text.lexicons import function_words
+from kbtools.text.lexicons import function_words, reads_english
 from kbtools.text.ngrams import Ngram
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import Question
@@ -143,7 +143,8 @@ class NGramIdf:
         self.names = StrictNames(kb)
         self.misspelling = Misspelling(kb)
         self.relation_words = words_of_all(text for labels in relation_labels(kb) for text in labels)
-        self.stop_words = FUNCTION_WORDS | function_words(question_languages(kb))
+        languages = question_languages(kb)
+        self.stop_words = function_words(languages) | (FUNCTION_WORDS if reads_english(languages) else frozenset())
         self.rarities = dict.fromkeys(self.stop_words, STOP_WORD)
 
     def links(self, questions: Sequence[Question]) -> list[list[Link]]:

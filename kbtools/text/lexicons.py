@@ -66,6 +66,11 @@ def lexicon(language: str) -> Lexicon:
     return Lexicon(language, frozenset(_folded(*words_alone)), hints)
 
 
+def reads_english(languages: Sequence[str]) -> bool:
+    """Return whether the words of English count in languages: where none is given, or one has no table of its own."""
+    return not all(lexicon(base_language(language)).function_words for language in languages) or not languages
+
+
 def function_words(languages: Iterable[str]) -> frozenset[str]:
     """Return the function words and question words of languages."""
     return frozenset().union(*(lexicon(base_language(language)).function_words for language in languages))

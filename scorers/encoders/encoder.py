@@ -1,6 +1,7 @@
 """The relation scorer `encoder`: questions against the names of relations, by a pretrained encoder of sentences."""
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from kbtools.entry_points import import_object
 from kbtools.kb.contract import KnowledgeBase, relation_texts
+from kbtools.ranking.models import WEIGHTS
 from kbtools.scorers.encoders.pretrained import PretrainedFiles, read_files
 from kbtools.scorers.fitting.splits import Splits
 from kbtools.scorers.networks.checkpoint import (
@@ -22,7 +24,7 @@ from kbtools.scorers.networks.checkpoint import (
 from kbtools.scorers.networks.network import without_torch
 from kbtools.scorers.networks.training_settings import PretrainedSettings
 from kbtools.scorers.relations.lexical import LexicalScorer
-from kbtools.scorers.relations.static import PRONOUN
+from kbtools.scorers.relations.static import PRONOUN, language_shares
 from kbtools.text.question import MarkedQuestion
 from kbtools.text.relation_words import relation_parts
 from kbtools.user_cache import keep
@@ -163,7 +165,10 @@ class EncoderScorer(SavedNetwork):
 def name_vectors(
     encode: Callable[[Sequence[str]], NDArray[np.float32]], relations: Sequence[str], *, digest: str, dim: int
 ) -> NDArray[np.float32]:
-    """Return the mean of the vectors of a relation's whole name and of its last two parts: (relations, dim)."""
+    """Return the mean of the vectors of a relation's whole name and of its last two parts: (relations, dim).
+
+    Labels in other languages than English count less, unless the encoder is a chosen one.
+    """
     parts = [relation_parts(relation) for relation in relations]
     texts = [_joined(name) for name in parts] + [_joined(name[-2:]) for name in parts]
     # A text that several relations share is encoded once.
@@ -171,7 +176,9 @@ def name_vectors(
     packed = keep("vectors", json.dumps([digest, *distinct]), lambda: encode(list(distinct)).astype("<f4").tobytes())
     vectors = np.frombuffer(packed, dtype="<f4").reshape(len(distinct), dim)
     whole, last = vectors[[distinct[text] for text in texts]].reshape(2, len(relations), dim)
-    return np.asarray((whole + last) / 2, dtype=np.float32)
+    # An encoder that somebody names may read other languages than English.
+    shares = 1.0 if os.environ.get(WEIGHTS) else language_shares(relations)
+    return np.asarray((whole + last) / 2 * shares, dtype=np.float32)
 
 
 def _joined(parts: Sequence[Sequence[str]]) -> str:

@@ -557,3 +557,33 @@ def test_types_and_relations_are_counted_as_a_loop_does(sample_path: Path) -> No
     counted = Vocabulary(kb).borne_together
 
     assert {(kind, relation): count for kind, relation, count in counted.tolist()} == pairs
+
+
+def test_types_properties_and_previews_are_in_the_language_asked_for(tmp_path: Path) -> None:
+    kbtools.index(
+        facts=[("Q1", "P19", "Q2"), ("Q5", "P31", "Q9")], types=[("Q1", "Q5")], language="en,de", out=tmp_path / "k.kb",
+        names=[("Q1", "Ann", "en"), ("Q1", "Anna", "de"), ("Q2", "Köln", "de"), ("Q5", "human", "en"),
+            ("Q5", "Mensch", "de")],
+        relations=[("P19", "place of birth", "en"), ("P19", "Geburtsort", "de")],
+        descriptions=[("Q1", "a painter", "en"), ("Q1", "eine Malerin", "de")],
+    ).close()  # fmt: skip
+    with TestClient(create_app(ServeSettings(kbs=(str(tmp_path / "k.kb"),)))) as session:
+
+        def told(path: str, **parameters: str) -> Any:
+            return session.get(f"/reconcile{path}", params={"lang": "de", **parameters}).json()
+
+        extended = told("", extend=json.dumps({"ids": ["Q1"], "properties": [{"id": "P19"}]}))
+        place = {"id": "P19", "name": "Geburtsort"}
+
+        assert extended["meta"] == [place]
+        assert extended["rows"]["Q1"]["P19"] == [{"id": "Q2", "name": "Köln"}]
+        assert told("/suggest/property", prefix="Geburt")["result"] == [place]
+        assert told("/properties", type="Q5")["properties"] == [place]
+        assert told("/suggest/type", prefix="Q5")["result"] == [{"id": "Q5", "name": "Mensch"}]
+        assert told("/suggest/entity", prefix="Ann")["result"][0]["description"] == "eine Malerin"
+        assert "Geburtsort" in told("/flyout/property", id="P19")["html"]
+        assert "Geburtsort: <bdi" in session.get("/reconcile/preview", params={"id": "Q1", "lang": "de"}).text
+        assert (
+            session.get("/reconcile/properties", params={"type": "Q5"}).json()["properties"][0]["name"]
+            == "place of birth"
+        )

@@ -41,6 +41,7 @@ from kbtools.indexers.updates.overlay import open_folder
 from kbtools.indexers.updates.update_sources import UpdateSource
 from kbtools.indexers.updates.updating import update
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.language_tags import SpokenText, stored_text
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.serve.live_kb import ASKED_AGAIN, open_live_kb
 from kbtools.serve.settings import ServeSettings
@@ -578,3 +579,35 @@ def test_a_served_knowledge_base_goes_on_with_the_new_version(
             seen.append((edition.answerer.entity("m.0one").name, len(edition.answerer.lookup("low").matches)))
 
     assert seen == [("Heroes", 1), ("Lodger", 1), ("Lodger", 0)]
+
+
+def texts_in_languages(kb: KnowledgeBase) -> tuple[list[str], list[str]]:
+    """Tell the names of relations and the descriptions with their languages."""
+    return [*map(stored_text, kb.relation_names)], [*map(stored_text, kb.descriptions(kb.entity_rows()))]
+
+
+def test_names_of_relations_and_descriptions_keep_their_languages_on_a_cluster(
+    cluster: Cluster, kb_name: str, tmp_path: Path
+) -> None:
+    names = [("Q1", "Anna", "de"), ("Q1", "Ann", "en"), ("Q2", "Köln", "de")]
+    relations = [("P19", "place of birth", "en"), ("P19", "Geburtsort", "de")]
+    described = [("Q1", "a painter", "en"), ("Q1", "eine Malerin", "de")]
+    kbtools.index(
+        facts=[("Q1", "P19", "Q2")], names=names, relations=relations, descriptions=described,
+        language="en,de", out=tmp_path / "x.kb",
+    ).close()  # fmt: skip
+    load(EmbeddedKB(tmp_path / "x.kb"), cluster, kb_name, options=LoadOptions(settings=SINGLE), watch=BuildProgress())
+    german = Answerer(ElasticKB(kb_name, cluster)).query("wo wurde Anna geboren", lang="de")
+    before = texts_in_languages(ElasticKB(kb_name, cluster))
+    sources = sources_of(tmp_path, [{"id": "Q1", "description": {"de": "Bildhauerin"}, "facts": {"P27": ["Q2"]}}])
+    (tmp_path / "r.tsv").write_text("relation\tname\tlanguage\nP19\tlieu de naissance\tfr\nP27\tLand\tde\n")
+    sources.append(UpdateSource(Source(tmp_path / "r.tsv", "relations"), "add"))
+    reading = ReadOptions(language="en,de,fr")
+    update(tmp_path / "x.kb", sources, options=reading)
+    update_on_cluster(cluster, kb_name, sources, options=UpdateOptions(reading))
+
+    assert german.candidates[0].relation_name == "Geburtsort"
+    assert [answer.name for answer in german.answers] == ["Köln"]
+    assert before[0] == [stored_text(SpokenText.of({"en": "place of birth", "de": "Geburtsort"}))]
+    assert texts_in_languages(ElasticKB(kb_name, cluster)) == texts_in_languages(open_folder(tmp_path / "x.kb"))
+    assert "lieu de naissance" in texts_in_languages(ElasticKB(kb_name, cluster))[0][0]
