@@ -11,14 +11,15 @@ the questions that one alone has right. Some minutes on one core, ten with `enco
 import argparse
 import gzip
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import comb
 from pathlib import Path
 
 import numpy as np
 import torch
-from fbsq import data_folder, questions
+from fbsq import parse, questions, sources
+from figures import show_table
 from numpy.typing import NDArray
 from slips import misspell
 
@@ -37,13 +38,15 @@ from kbtools.ranking.rankers import Scoring, WeightedSum
 PARTS = ("all", "twins", "slips")
 """All questions with those among them that are kept apart, all with the twins out of the pools, and misspelt ones."""
 
+COLUMNS = ("questions", "number", "weighted sum, %", "ranker, %", "gain", "McNemar p")
+
 SEED = 1
 """Of the slips in misspelt questions, and of the draws among the tied."""
 
 
 def twins(answerer: Answerer) -> NDArray[np.uint32]:
     """List the entities of the synthetic layer, as rows."""
-    with gzip.open(data_folder() / "FBSQ.ambiguity.name.txt.gz", "rt", encoding="utf-8") as lines:
+    with gzip.open(sources()[-2].path, "rt", encoding="utf-8") as lines:
         ids = {line.split("\t")[0].strip("<>").removeprefix("fb:") for line in lines}
     rows = find_rows(answerer.kb, sorted(ids))
     return rows[rows >= 0].astype(np.uint32)
@@ -71,14 +74,13 @@ def mcnemar(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
     return float(min(1.0, 2 * sum(comb(total, k) for k in range(min(gained, lost) + 1)) / 2**total))
 
 
-def show(name: str, before: NDArray[np.float64], after: NDArray[np.float64]) -> None:
+def compared(name: str, before: NDArray[np.float64], after: NDArray[np.float64]) -> list[str]:
+    """Format a row: questions, weighted sum, ranker, gain with its standard error, and McNemar's p."""
     gain = after - before
     error = gain.std() / max(len(gain), 1) ** 0.5
-    print(
-        f"{name:<44}{len(gain):>7,}{before.mean():>9.2%}{after.mean():>9.2%}{100 * gain.mean():>+8.2f}"
-        f" ±{100 * error:.2f}   p {mcnemar(before, after):.2g}",
-        flush=True,
-    )
+    shares = [f"{100 * share.mean():.1f}" for share in (before, after)]
+    p = f"{mcnemar(before, after):.2g}"
+    return [name, f"{len(gain):,}", *shares, f"{100 * gain.mean():+.2f} ± {100 * error:.2f}", p]
 
 
 def main() -> None:
@@ -92,7 +94,7 @@ def main() -> None:
     parser.add_argument("--part", action="append", choices=PARTS, help="measure only this; may be repeated")
     parser.add_argument("--split", default="test", choices=("valid", "test"))
     parser.add_argument("--limit", type=int)
-    arguments = parser.parse_args()
+    arguments = parse(parser)
     torch.set_num_threads(1)
     answerer = kbtools.open(arguments.kb, models=arguments.models)
     parts = arguments.part or PARTS
@@ -102,57 +104,67 @@ def main() -> None:
     learned, weighted = opened.scoring, WeightedSum(system.weights)
     gold = read_gold(questions(arguments.split), answerer.kb)[: arguments.limit]
     print(f"FBSQ {arguments.split}, {system}")
-    print(f"{'questions':<44}{'':>7}{'weighted':>9}{'ranker':>9}{'gain':>8}")
 
     synthetic = twins(answerer)
+    rows: list[list[str]] = []
     scores = score(opened, gold) if {"all", "twins"} & set(parts) else None
     if scores is not None and "all" in parts:
-        show_all(answerer, scores, gold, weighted, learned, synthetic)
+        rows += compare_all(answerer, scores, gold, weighted, learned, synthetic)
     if scores is not None and "twins" in parts:
         real, _ = count_bearers(scores, synthetic)
         kept = np.ones(answerer.kb.entity_rows()[-1] + 1, dtype=bool)
         kept[synthetic] = False
         apart = score(opened, gold, lambda link: link._replace(entities=link.entities[kept[link.entities]]))
         before, after = apart.expected(weighted), apart.expected(learned)
-        show("twins out of the pools: all", before, after)
-        show_where("twins out of the pools: real namesakes", real > 1, before, after)
+        rows.append(compared("twins out of the pools: all", before, after))
+        rows += compared_where("twins out of the pools: real namesakes", real > 1, before, after)
     if "slips" in parts:
         pairs = list(misspell(answerer.kb, gold, random.Random(SEED)))
         slipped = [replace(question, text=text) for question, text in pairs]
         misspelt = score(opened, slipped)
-        show(f"one slip in the mention (seed {SEED})", misspelt.expected(weighted), misspelt.expected(learned))
+        rows.append(compared("one slip in the mention", misspelt.expected(weighted), misspelt.expected(learned)))
+    show_table("apart", COLUMNS, rows)
 
 
-def show_all(
+def compare_all(
     answerer: Answerer,
     scores: GoldScores,
     gold: Sequence[AnnotatedQuestion],
     weighted: WeightedSum,
     learned: Scoring,
     synthetic: NDArray[np.uint32],
-) -> None:
-    """Show all questions, and those among them that are kept apart."""
+) -> Iterator[list[str]]:
+    """Compare all questions, and those among them that are kept apart."""
     seen = list(read_gold(questions("train"), answerer.kb))
     pools, rating = scores.evidence.pools, learned.rate(scores.evidence)
     rated = rating.scores
     before, after = scores.expected(weighted), scores.expected_by(rated)
-    show("all", before, after)
+    yield compared("all", before, after)
     leads = find_leads(answerer, scores, gold, [weighted.rate(scores.evidence).scores, rated])
-    show("all, the object right", scores.expected(weighted, leads), scores.expected_by(rated, leads))
+    yield compared("all, the object right", scores.expected(weighted, leads), scores.expected_by(rated, leads))
     relations, subjects = {one.relation for one in seen}, {one.subject for one in seen}
-    show_where("relation unseen in training", [one.relation not in relations for one in gold], before, after)
-    show_where("subject unseen in training", [one.subject not in subjects for one in gold], before, after)
+    yield from compared_where(
+        "relation unseen in training", [one.relation not in relations for one in gold], before, after
+    )
+    yield from compared_where(
+        "subject unseen in training", [one.subject not in subjects for one in gold], before, after
+    )
     real, unreal = count_bearers(scores, synthetic)
-    show_where("real namesakes (and twins)", real > 1, before, after)
-    show_where("real namesakes alone, no twin", (real > 1) & (unreal == 0), before, after)
-    show_where("a twin bears the name", unreal > 0, before, after)
-    show_where("no namesake", (real <= 1) & (unreal == 0), before, after)
+    yield from compared_where(
+        "real namesakes, twins of the synthetic layer beside them or not", real > 1, before, after
+    )
+    yield from compared_where("real namesakes alone", (real > 1) & (unreal == 0), before, after)
+    yield from compared_where("a twin bears the name", unreal > 0, before, after)
+    yield from compared_where("no namesake", (real <= 1) & (unreal == 0), before, after)
     claimed = winner_confidence(pools, rated)
     raw = calibration_error(claimed, after)
     claimed = rating.calibrate(claimed)
-    if rating.late is not None:
-        print(f"{rating.late.mean():.1%} of the questions are in doubt, and ranked by all scorers")
-    print(f"expected calibration error of the ranker {calibration_error(claimed, after):.4f}, uncalibrated {raw:.4f}")
+    rows = [
+        ("in doubt, and ranked by all scorers", "" if rating.late is None else f"{rating.late.mean():.1%}"),
+        ("expected calibration error", f"{calibration_error(claimed, after):.3f}"),
+        ("the same before calibration", f"{raw:.3f}"),
+    ]
+    show_table("confidence", ("of the ranker", "figure"), rows)
 
 
 def find_leads(
@@ -178,12 +190,11 @@ def find_firsts(scores: GoldScores, rated: NDArray[np.int64]) -> NDArray[np.bool
     return find_ties(rated, pools.first("pair")[np.flatnonzero(pools.counts["pair"])]).tied
 
 
-def show_where(
+def compared_where(
     name: str, marks: Sequence[bool] | NDArray[np.bool_], before: NDArray[np.float64], after: NDArray[np.float64]
-) -> None:
+) -> list[list[str]]:
     where = np.flatnonzero(marks)
-    if len(where):
-        show(name, before[where], after[where])
+    return [compared(name, before[where], after[where])] if len(where) else []
 
 
 def count_bearers(scores: GoldScores, synthetic: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

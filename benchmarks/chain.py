@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fbsq import questions
+from fbsq import parse, questions
+from figures import show_table
 
 from kbtools.answering import answerer as answering
 from kbtools.ranking.cascade import CascadeScoring
@@ -51,6 +52,8 @@ WARM = 32
 
 FIRST = "who wrote dune", "where was stephen king born"
 """Questions of the first answers: the profile `best` is in doubt about the first, and sure of the second."""
+
+QUANTILES = "alone, p50", "alone, p95"
 
 BY_TORCH = "by torch"
 
@@ -181,25 +184,30 @@ def first_answer(kb: Path, models: Path | None, chain: str, by: str, question: s
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kb", type=Path, default=Path("build/fbsq.kb"))
-    parser.add_argument("--models", type=Path, required=True)
+    parser.add_argument("--models", type=Path, default=Path("build/models"))
     parser.add_argument("--questions", type=int, default=1000)
     parser.add_argument("--chain", action="append", choices=list(CHAINS), help="One of the chains, else all.")
     parser.add_argument("--by", choices=["", BY_TORCH], help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse(parser, questions=3, chain=["embed-avg, ltg-cnn+, n-gram-idf"])
     chains = options.chain or list(CHAINS)
     if options.by is not None:
         models = None if chains[0] == UNTRAINED else options.models
         print(json.dumps(measure(options.kb, models, chains[0], options.by, options.questions)))
         return
+    rows, parts = [], []
     for chain in chains:
-        for by in ("", BY_TORCH):
+        for by in ("",) if options.small else ("", BY_TORCH):
             same = ["--kb", str(options.kb), "--models", str(options.models), "--questions", str(options.questions)]
+            same += ["--small"] if options.small else []
             command = [sys.executable, __file__, *same, "--chain", chain, "--by", by]
             printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
             figures = json.loads(printed.splitlines()[-1])
-            print(f"{chain} {by}".strip(), flush=True)
-            for name, value in figures.items():
-                print(f"  {name}: {value:,.2f}", flush=True)
+            own = [name for name in figures if not name.startswith(("alone, ", "together, ")) or name in QUANTILES]
+            name = f"{chain} {by}".strip()
+            rows.append([name, *(f"{figures[what]:,.2f}" for what in own)])
+            parts += [[name, what, f"{value:.2f}"] for what, value in figures.items() if what not in own]
+    show_table("chains", ("chain, CPU ms", *own), rows)
+    show_table("parts", ("chain", "part", "CPU ms a question"), parts)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,9 @@ def sources() -> list[Source]:
 
 def questions(split: str) -> Path:
     """Give the annotated questions of a split."""
-    return SAMPLE / f"sample.{split}.txt" if is_small() else data_folder() / f"annotated_fb_data_{split}.txt"
+    if is_small():
+        return SMALL / "valid.txt" if split == "valid" else SAMPLE / f"sample.{split}.txt"
+    return data_folder() / f"annotated_fb_data_{split}.txt"
 
 
 def first_lines(path: Path, count: int | None, folder: Path) -> Path:
@@ -63,16 +65,18 @@ def is_small() -> bool:
 
 
 def parse(parser: ArgumentParser, **small: object) -> Namespace:
-    """Read the options; with --small the knowledge base, titles and variants are those of the sample.
+    """Read the options; with --small the knowledge base, models, titles and variants are those of the sample.
 
     Other options that a small run has are given by name.
     """
     parser.add_argument("--small", action="store_true", help="take the sample knowledge base, to see that this runs")
     arguments = parser.parse_args()
     if arguments.small:
-        own = {"kb": SMALL / "sample.kb", "titles": SMALL / "titles.txt.xz", "variants": SMALL / "variants.tsv.gz"}
-        vars(arguments).update({name: path for name, path in own.items() if name in arguments} | small)
         write_sample()
+        own = {"kb": SMALL / "sample.kb", "titles": SMALL / "titles.txt.xz", "variants": SMALL / "variants.tsv.gz"}
+        if "models" in arguments:
+            own["models"] = train_sample()
+        vars(arguments).update({name: path for name, path in own.items() if name in arguments} | small)
     return arguments
 
 
@@ -81,6 +85,9 @@ def write_sample() -> None:
     SMALL.mkdir(parents=True, exist_ok=True)
     for source in sources():
         source.path.write_bytes(gzip.compress((SAMPLE / source.path.stem).read_bytes(), mtime=0))
+    # A ranker learns from a hundred questions or more, which the validation questions alone are not.
+    splits = [SAMPLE / f"sample.{split}.txt" for split in ("train", "valid")]
+    (SMALL / "valid.txt").write_text("".join(path.read_text(encoding="utf-8") for path in splits), encoding="utf-8")
     build(sources(), SMALL / "sample.kb", options=ReadOptions(), watch=BuildProgress())
     lines = (SAMPLE / "sample.names.txt").read_text(encoding="utf-8").splitlines()
     names = [line.split('"')[1] for line in lines if '"' in line]
@@ -88,3 +95,15 @@ def write_sample() -> None:
         file.writelines(f"{name}\n" for name in names)
     with gzip.open(SMALL / "variants.tsv.gz", "wt", encoding="utf-8") as file:
         file.writelines(f"1\t{name[:-2]}{name[:-3:-1]}\t{name}\n" for name in names if len(name) > 5)
+
+
+def train_sample() -> Path:
+    """Train the profile `best` over the sample for an epoch, if that is not done yet."""
+    from kbtools.cli.main import main
+
+    models = SMALL / "models"
+    if not models.exists():
+        files = ["--train", str(questions("train")), "--valid", str(questions("valid"))]
+        command = ["train", str(SMALL / "sample.kb"), *files, "--profile", "best", "--set", "epochs=1"]
+        main([*command, "--out", str(models)], standalone_mode=False)
+    return models

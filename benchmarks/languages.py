@@ -7,10 +7,13 @@ python benchmarks/languages.py --questions benchmarks/languages/report.tsv
 import argparse
 import csv
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+
+from fbsq import parse
+from figures import show_table
 
 import kbtools
 from kbtools.answering.answerer import Answerer
@@ -49,26 +52,27 @@ def is_right(kb: Answerer, asked: Asked, scorer: str) -> bool:
     return result.answered and {answer.id for answer in result.answers} == gold
 
 
-def report(kb: Answerer, questions: Sequence[Asked], scorers: Sequence[str]) -> Iterator[str]:
-    """Yield a line for each scorer, then the questions that it answers wrongly."""
-    asked = Counter(question.language for question in questions)
-    for scorer in scorers:
-        wrong = [question for question in questions if not is_right(kb, question, scorer)]
-        of_language = Counter(question.language for question in wrong)
-        right = ", ".join(f"{tag} {count - of_language[tag]} of {count}" for tag, count in asked.items())
-        yield f"{scorer}: {len(questions) - len(wrong)} of {len(questions)} right ({right})"
-        yield from (f"  wrong: {question.question}" for question in wrong)
+def row_of(kb: Answerer, questions: Sequence[Asked], scorer: str, tags: Sequence[str]) -> list[str]:
+    """Count the right answers of a scorer, all and of each language, and print the questions answered wrongly."""
+    wrong = [question for question in questions if not is_right(kb, question, scorer)]
+    for question in wrong:
+        print(f"{scorer}, wrong: {question.question}")
+    asked, lost = (Counter(question.language for question in some) for some in (questions, wrong))
+    shares = [f"{asked[tag] - lost[tag]} of {asked[tag]}" for tag in tags]
+    return [f"`{scorer}`", f"{len(questions) - len(wrong)} of {len(questions)}", *shares]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=Path, default=FOLDER / "questions.tsv")
     parser.add_argument("--scorer", action="append", help="a relation scorer; several may be given")
-    arguments = parser.parse_args()
+    arguments = parse(parser, scorer=["lexical"])
     with TemporaryDirectory() as folder:
         kb = build_world(Path(folder) / "world.kb")
-        for line in report(kb, read_questions(arguments.questions), arguments.scorer or SCORERS):
-            print(line)
+        questions = read_questions(arguments.questions)
+        tags = sorted({question.language for question in questions})
+        rows = [row_of(kb, questions, scorer, tags) for scorer in arguments.scorer or SCORERS]
+    show_table("right", ("right of the questions in", "all", *tags), rows)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
-from fbsq import first_lines, questions
+from fbsq import first_lines, parse, questions
+from figures import show_table
 
 import kbtools
 from kbtools.errors import NonFiniteLoss
@@ -42,13 +43,13 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=3_000)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--rate", type=float, action="append", help="a learning rate; may be repeated")
-    arguments = parser.parse_args()
+    arguments = parse(parser, questions=20, epochs=1, rate=[0.002], models=Path())
     torch.set_num_threads(1)
     kb = kbtools.open(arguments.kb).kb
     with TemporaryDirectory() as name:
         train = first_lines(arguments.train, arguments.questions, Path(name))
         splits = Splits.read(kb, train=train, valid=first_lines(arguments.valid, MEASURED, Path(name)))
-    print(f"{'optimiser':<18}{'rate':>8}{'first loss':>12}{'last loss':>12}{'% right':>9}{'s':>7}")
+    rows = []
     for optimiser in ("adagrad", "adagrad-averaged"):
         paper = profile_settings("paper", arguments.part, arguments.name)
         for rate in arguments.rate or [share * paper.fit.learning_rate for share in SHARES]:
@@ -60,12 +61,13 @@ def main() -> None:
                 assert not isinstance(task, SelfFitting), "a network alone has an optimiser"
                 epochs = fit(task, settings.fit)
             except NonFiniteLoss as error:
-                print(f"{optimiser:<18}{rate:>8g}  {error}", flush=True)
+                rows.append([optimiser, f"{rate:g}", str(error), "", "", ""])
                 continue
             share = 100 * next(iter(epochs[-1].figures.values()))
-            seconds = time.process_time() - begun
-            losses = f"{epochs[0].loss:>12.2f}{epochs[-1].loss:>12.2f}"
-            print(f"{optimiser:<18}{rate:>8g}{losses}{share:>9.2f}{seconds:>7.0f}", flush=True)
+            figures = (epochs[0].loss, epochs[-1].loss, share)
+            seconds = f"{time.process_time() - begun:.0f}"
+            rows.append([optimiser, f"{rate:g}", *(f"{figure:.2f}" for figure in figures), seconds])
+    show_table("rates", ("optimiser", "rate", "first loss", "last loss", "right, %", "CPU s"), rows)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,11 @@ from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
+from fbsq import KINDS, SMALL, parse, sources
+from figures import show_table
+
 from kbtools.indexers.building.build import BuildProgress, Phase, build
 from kbtools.indexers.building.staging import MEMORY
-from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.processes import default_jobs
 
@@ -28,6 +30,7 @@ class Meter:
 
     def __init__(self) -> None:
         self.seconds, self.begun, self.peak, self.highest = cpu(), time.perf_counter(), 0.0, 0.0
+        self.rows: list[tuple[str, ...]] = []
         threading.Thread(target=self.watch, daemon=True).start()
 
     def watch(self) -> None:
@@ -39,8 +42,8 @@ class Meter:
     def show(self, phase: Phase) -> None:
         seconds, now = cpu(), time.perf_counter()
         name = phase.name.replace(str(Path(phase.name.removeprefix("read ")).parent) + "/", "")
-        print(f"| {name} | {phase.counts} | {seconds - self.seconds:.1f} | {now - self.begun:.1f} | {self.peak:.2f} |",
-              flush=True)  # fmt: skip
+        figures = (f"{seconds - self.seconds:.1f}", f"{now - self.begun:.1f}", f"{self.peak:.2f}")
+        self.rows.append((name, str(phase.counts), *figures))
         self.seconds, self.begun, self.peak = seconds, now, 0.0
 
 
@@ -64,19 +67,18 @@ def cpu() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for option in ("--facts", "--names", "--types"):
-        parser.add_argument(option, type=Path, required=True, action="append")
-    parser.add_argument("--out", type=Path, required=True)
+        parser.add_argument(option, type=Path, action="append")
+    parser.add_argument("--out", type=Path, default=Path("build/fb5m.kb"))
     parser.add_argument("--memory", default=MEMORY)
     parser.add_argument("--jobs", type=int, default=default_jobs())
-    arguments = parser.parse_args()
-    kinds: tuple[SourceKind, ...] = ("facts", "names", "types")
-    sources = [Source(path, kind) for kind in kinds for path in getattr(arguments, kind)]
-    print("| phase | counted | CPU s | wall s | own memory, GB |\n| --- | --- | --- | --- | --- |")
+    arguments = parse(parser, out=SMALL / "phases.kb")
+    files = [Source(path, kind) for kind in KINDS for path in getattr(arguments, kind) or ()] or sources()
     meter, options = Meter(), ReadOptions(jobs=arguments.jobs)
     watch = BuildProgress(phase=meter.show)
-    build(sources, arguments.out, options=options, watch=watch, force=True, memory=arguments.memory)
+    build(files, arguments.out, options=options, watch=watch, force=True, memory=arguments.memory)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"\nall of it: {cpu():.0f} CPU s, at most {meter.highest:.2f} GB of memory of all processes, "
+    show_table("phases", ("phase", "counted", "CPU s", "wall s", "own memory, GB"), meter.rows)
+    print(f"all of it: {cpu():.0f} CPU s, at most {meter.highest:.2f} GB of memory of all processes, "
           f"{peak / 1e6:.2f} GB of the first with mapped files")  # fmt: skip
 
 

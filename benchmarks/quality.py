@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import torch
 from evaluation import pruning_figures
-from fbsq import questions, sources
+from fbsq import parse, questions, sources
+from figures import show_table
 from measured import Measured, object_accuracy, pair_accuracy
 
 import kbtools
@@ -85,8 +86,8 @@ def relation_figures(at: Measured, name: str, *, unseen: bool) -> Iterator[Row]:
     yield f"relation R@1 {name}", 100 * first_share(scores, at.test.relations)
     able = np.where(relation_marks(at.kb, at.test.subjects, len(at.kb.relations)), scores, -np.inf)
     yield f"relation given the subject {name}", 100 * first_share(able, at.test.relations)
-    if unseen:
-        new = np.array([at.kb.relations[row] not in at.seen for row in at.test.relations])
+    new = np.array([at.kb.relations[row] not in at.seen for row in at.test.relations])
+    if unseen and new.any():
         share = first_share(able[new], at.test.relations[new])
         yield f"the same, {new.sum()} questions of unseen relations", 100 * share
 
@@ -221,7 +222,7 @@ def main() -> None:
     parser.add_argument("--train", action="store_true", help="train what is missing")
     parser.add_argument("--paper", action="store_true", help="with --train: the profile `paper` too")
     parser.add_argument("--part", action="append", choices=list(PARTS), help="measure only this; may be repeated")
-    arguments = parser.parse_args()
+    arguments = parse(parser)
     torch.set_num_threads(1)
     if not arguments.kb.exists():
         build(sources(), arguments.kb, options=ReadOptions(), watch=BuildProgress())
@@ -232,7 +233,7 @@ def main() -> None:
         if arguments.paper:
             train_paper(at)
     for part in arguments.part or PARTS:
-        rows = PARTS[part](at)
+        rows, shown = PARTS[part](at), []
         while True:
             try:
                 name, figure = next(rows)
@@ -241,7 +242,9 @@ def main() -> None:
             except KBToolsError as error:
                 print(f"not measured: {error}")
                 break
-            print(f"{name:<66}{figure:>8.2f}", flush=True)
+            shown.append((name, f"{figure:.1f}"))
+        if shown:
+            show_table(part, ("what", "figure"), shown)
 
 
 if __name__ == "__main__":

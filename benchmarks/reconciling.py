@@ -21,7 +21,9 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import numpy as np
-from serving import NAMES, cpu_seconds, report, served
+from fbsq import data_folder, parse
+from figures import show_table
+from serving import NAMES, cpu_seconds, served
 from variants import read_variants
 
 import kbtools
@@ -39,15 +41,16 @@ LIMIT = 10
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--titles", type=Path, required=True)
-    parser.add_argument("--variants", type=Path, required=True)
+    parser.add_argument("--titles", type=Path, default=data_folder().parent / "names" / "titles.txt.xz")
+    parser.add_argument("--variants", type=Path, default=data_folder().parent / "names" / "variants.tsv.gz")
     parser.add_argument("--names", type=int, default=5_000)
     parser.add_argument("--skip", type=int, default=0, help="names left out before these, for a run in parts")
     parser.add_argument("--peer")
-    arguments = parser.parse_args()
+    arguments = parse(parser, names=20)
     rng = random.Random(SEED)
-    sample = rng.sample(list(read_variants(arguments.variants)), 5_000)
-    others = rng.sample(read_titles(arguments.titles), TITLES)
+    variants, every = list(read_variants(arguments.variants)), read_titles(arguments.titles)
+    sample = rng.sample(variants, min(5_000, len(variants)))
+    others = rng.sample(every, min(TITLES, len(every)))
     titles = list(dict.fromkeys([title for _, title in sample] + others))[:TITLES]
     ids = {title: f"title{place}" for place, title in enumerate(titles)}
     asked = [(variant, ids[title]) for variant, title in sample[arguments.skip :][: arguments.names]]
@@ -57,10 +60,11 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     kbtools.index(out=folder / "titles.kb", names=[(entity, title) for title, entity in ids.items()]).close()
     with served(folder / "titles.kb", workers=1) as (port, pid):
-        measure("kbtools", f"http://127.0.0.1:{port}/reconcile", pid, asked)
+        rows = [measure("kbtools", f"http://127.0.0.1:{port}/reconcile", pid, asked)]
     if arguments.peer:
         with served_by_peer(arguments.peer, folder, ids) as (url, pid):
-            measure("csv-reconcile", url, pid, asked)
+            rows.append(measure("csv-reconcile", url, pid, asked))
+    show_table("services", ("service", "first", "names a second", "CPU a name", "a batch of 10, p50 / p99"), rows)
 
 
 def read_titles(path: Path) -> list[str]:
@@ -68,7 +72,7 @@ def read_titles(path: Path) -> list[str]:
         return [line.strip().replace("_", " ") for line in file]
 
 
-def measure(what: str, url: str, pid: int, asked: Sequence[tuple[str, str]]) -> None:
+def measure(what: str, url: str, pid: int, asked: Sequence[tuple[str, str]]) -> list[str]:
     """Reconcile in batches over one client; count the names whose first candidate is the right one."""
     right, seconds, cpu = 0, [], cpu_seconds(pid)
     for first in range(0, len(asked), NAMES):
@@ -84,9 +88,9 @@ def measure(what: str, url: str, pid: int, asked: Sequence[tuple[str, str]]) -> 
             for key, (_, entity) in batch.items()
         )
     wall, cpu = float(np.sum(seconds)), cpu_seconds(pid) - cpu
-    print(f"{what}: first {right / len(asked):.2%}, {len(asked) / wall:.0f} names/s", end="")
-    print(f", CPU {1000 * cpu / len(asked):.1f} ms each")
-    report(f"{what}, a batch of {NAMES}", seconds)
+    times = "{:.1f} / {:.1f} ms".format(*1000 * np.percentile(seconds, [50, 99]))
+    rate = f"{len(asked) / wall:,.0f}"
+    return [what, f"{right / len(asked):.2%}", rate, f"{1000 * cpu / len(asked):.1f} ms", times]
 
 
 @contextmanager

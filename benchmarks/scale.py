@@ -12,10 +12,13 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from fbsq import KINDS, SAMPLE, SMALL, parse, questions
+from figures import show_table
 
 import kbtools
 from kbtools.answering.questions import read_questions
@@ -35,15 +38,18 @@ COPIES = (b"", b"beta", b"gamma", b"delta", b"kappa", b"sigma", b"omega")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for option in ("--facts", "--names", "--types"):
-        parser.add_argument(option, type=Path, required=True, action="append")
-    parser.add_argument("--out", type=Path, required=True)
+        parser.add_argument(option, type=Path, action="append", default=[])
+    parser.add_argument("--out", type=Path, default=Path("build/fb5m.kb"))
     parser.add_argument("--questions", type=Path, help="questions to time, one a line or annotated")
     parser.add_argument("--limit", type=int, default=2000, help="questions to time")
     parser.add_argument("--times", type=float, default=1, help="size of what is indexed, in that of the files")
     parser.add_argument("--jobs", type=int, nargs="+", default=[default_jobs()], help="processes of a build")
     parser.add_argument("--keep", action="store_true", help="time an index that is already there")
-    asked = parser.parse_args()
+    asked = parse(parser, out=SMALL / "scale.kb", questions=questions("test"), limit=3)
+    if asked.small:
+        asked.facts, asked.names, asked.types = ([SAMPLE / f"sample.{kind}.txt"] for kind in KINDS)
     files = [(kind, path) for kind in ("facts", "names", "types") for path in getattr(asked, kind)]
+    rows: list[tuple[str, str]] = []
     if not asked.keep and asked.times != 1:
         files = [(kind, repeated(path, kind, asked.times, asked.out.parent)) for kind, path in files]
     for jobs in () if asked.keep else asked.jobs:
@@ -52,17 +58,23 @@ def main() -> None:
         phases = Path(__file__).with_name("phases.py")
         subprocess.run([sys.executable, phases, *arguments, "--out", asked.out, "--jobs", str(jobs)], check=True)
         wall, cpu = time.perf_counter() - begun, children_cpu() - before
-        print(f"index with {jobs} jobs: {wall:.0f} s wall, {cpu:.0f} CPU s, {cpu / wall:.2f} cores busy, "
-              f"from {sum(path.stat().st_size for _, path in files) / 1e9:.2f} GB of text")  # fmt: skip
+        text = f"{sum(path.stat().st_size for _, path in files) / 1e9:.2f} GB of text"
+        busy = f"{wall:.0f} s, {cpu:.0f} CPU s, {cpu / wall:.2f} cores busy"
+        rows.append((f"`kbtools index --jobs {jobs}`, {text}", busy))
     size = sum(path.stat().st_size for path in asked.out.rglob("*"))
     opened = subprocess.run(
         [sys.executable, "-c", OPENING.format(path=str(asked.out))], check=True, capture_output=True, text=True
     )
-    print(f"on disk: {size / 1e9:.2f} GB; opened in {float(opened.stdout):.1f} ms")
-    if asked.questions is None:
-        return
-    texts = list(islice(read_questions(asked.questions), asked.limit))
-    answerer = kbtools.open(asked.out)
+    rows.append(("on disk", f"{size / 1e9:.2f} GB"))
+    rows.append(("opened by a fresh process, libraries included", f"{float(opened.stdout):.0f} ms"))
+    if asked.questions:
+        rows += time_questions(asked.out, list(islice(read_questions(asked.questions), asked.limit)))
+    show_table("size", ("what", "figure"), rows)
+
+
+def time_questions(path: Path, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Time questions by each pruner, and the look-up of their n-grams."""
+    answerer = kbtools.open(path)
     for pruning in UNGUIDED:
         rounds = np.empty((ROUNDS, len(texts)))
         for round_, place in np.ndindex(rounds.shape):
@@ -71,15 +83,15 @@ def main() -> None:
             rounds[round_, place] = 1000 * (time.thread_time() - begun)
         # The first round reads pages from the disk; the best of a question's rounds is the least disturbed by others.
         times = rounds.min(axis=0)
-        print(f"{pruning} with lexical, warm: {len(texts):,} questions, p50 {np.percentile(times, 50):.2f} CPU ms, "
-              f"p99 {np.percentile(times, 99):.2f} CPU ms")  # fmt: skip
+        p50, p99 = np.percentile(times, [50, 99])
+        yield f"one question, `{pruning}`, p50 / p99", f"{p50:.2f} / {p99:.2f} CPU ms"
     forms = [[ngram.form for ngram in ngrams(Question.read(text), lengths=range(1, 11))] for text in texts]
     seconds = []
     for found in forms:
         begun = time.thread_time()
         answerer.kb.lookup(found)
         seconds.append(time.thread_time() - begun)
-    print(f"lookup of all n-grams, warm: p50 {1e6 * np.percentile(seconds, 50):.0f} CPU us")
+    yield "lookup of all n-grams of a question, p50", f"{1e6 * np.percentile(seconds, 50):.0f} CPU µs"
 
 
 def children_cpu() -> float:

@@ -23,7 +23,8 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
-from fbsq import questions, sources
+from fbsq import parse, questions, sources
+from figures import show_table
 from slips import slip
 
 import kbtools
@@ -53,7 +54,7 @@ def main() -> None:
     parser.add_argument("--kb", type=Path, default=Path("build/fbsq.kb"))
     parser.add_argument("--requests", type=int, default=4_000)
     parser.add_argument("--soak", type=int, default=0, help="requests over which memory is watched, beside the rest")
-    arguments = parser.parse_args()
+    arguments = parse(parser, requests=20)
     build(sources(), arguments.kb, options=ReadOptions(), watch=BuildProgress())
     texts = [question.text for question in read_annotated(questions("test"))][: arguments.requests]
     line = "GET /api/query?scorer=lexical&question={} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -65,22 +66,26 @@ def main() -> None:
         alone = [seconds_alone(answerer, text) for text in texts]
         names = subject_names(answerer, texts)
     misspelt = list(filter(None, (slip(name, random.Random(place)) for place, name in enumerate(names))))
-    report("the library alone", alone)
+    rows = [("a question and its JSON, the library alone", *percentiles(alone), "")]
+    heavy = []
 
     with served(arguments.kb, workers=1) as (port, pid):
         asyncio.run(ask(port, asked[:200], clients=1))
-        over_http = measure("one client, one worker", port, pid, asked, clients=1)
-        print(f"added by HTTP, p50: {1000 * float(np.median(np.array(over_http) - np.array(alone))):.2f} ms")
-        measure(f"reconciliation of {NAMES} names", port, pid, name_batches(names), clients=1)
-        measure(f"reconciliation of {NAMES} misspelt names", port, pid, name_batches(misspelt), clients=1)
-        for what, request in heavy_requests(names):
-            asyncio.run(beside(what, request, port, asked[:BESIDE]))
+        rows += [
+            measure("the same over HTTP, one client, one worker", port, pid, asked, clients=1),
+            measure(f"reconciliation, a batch of {NAMES} names", port, pid, name_batches(names), clients=1),
+            measure("the same, each name with one slip", port, pid, name_batches(misspelt), clients=1),
+        ]
+        for what, request in islice(heavy_requests(names), 1 if arguments.small else None):
+            heavy.append(asyncio.run(beside(what, request, port, asked[:BESIDE])))
         if arguments.soak:
             soak(port, pid, asked, arguments.soak)
 
     with served(arguments.kb, workers=2) as (port, pid):
         asyncio.run(ask(port, asked[:400], clients=CLIENTS))
-        measure(f"{CLIENTS} clients, 2 workers", port, pid, asked, clients=CLIENTS)
+        rows.append(measure(f"{CLIENTS} clients at once, 2 workers", port, pid, asked, clients=CLIENTS))
+    show_table("requests", ("what", "p50", "p99", "CPU of each"), rows)
+    show_table("busy", ("four times", "answered with", "short questions beside them, p50 and p99"), heavy)
 
 
 def seconds_alone(answerer: kbtools.Answerer, text: str) -> float:
@@ -137,8 +142,8 @@ def post(path: str, body: bytes) -> bytes:
     return head.encode() + body
 
 
-async def beside(what: str, request: bytes, port: int, short: Sequence[bytes]) -> None:
-    """Send heavy requests at once, and short questions as long as these last; report on both."""
+async def beside(what: str, request: bytes, port: int, short: Sequence[bytes]) -> tuple[str, str, str]:
+    """Send heavy requests at once, and short questions as long as these last; format what both took."""
 
     async def heavy() -> str:
         begun = time.perf_counter()
@@ -153,18 +158,19 @@ async def beside(what: str, request: bytes, port: int, short: Sequence[bytes]) -
     seconds: list[float] = []
     while not seconds or any(not task.done() for task in tasks):
         seconds += await ask(port, short, clients=1)
-    report(f"{len(seconds):,} short questions beside {HEAVY} times {what}", seconds)
-    print(f"  these: {', '.join(await asyncio.gather(*tasks))}", flush=True)
+    return what, ", ".join(sorted(await asyncio.gather(*tasks))), " and ".join(percentiles(seconds))
 
 
-def measure(what: str, port: int, pid: int, requests: Sequence[bytes], *, clients: int) -> list[float]:
-    """Send requests and report on them; give the seconds of each."""
+def measure(what: str, port: int, pid: int, requests: Sequence[bytes], *, clients: int) -> tuple[str, str, str, str]:
+    """Send requests, and format what they took."""
     begun, cpu = time.perf_counter(), cpu_seconds(pid)
     seconds = asyncio.run(ask(port, requests, clients=clients))
     cpu, wall = cpu_seconds(pid) - cpu, time.perf_counter() - begun
-    report(what, seconds)
-    print(f"  {len(requests) / wall:.0f} requests a second, CPU {1000 * cpu / len(requests):.2f} ms each")
-    return seconds
+    return (
+        f"{what}: {len(requests) / wall:,.0f} a second",
+        *percentiles(seconds),
+        f"{1000 * cpu / len(requests):.2f} ms",
+    )
 
 
 def soak(port: int, pid: int, requests: Sequence[bytes], count: int) -> None:
@@ -236,9 +242,9 @@ def resident(pid: int) -> float:
     return int(kilobytes) / 1000
 
 
-def report(what: str, seconds: Sequence[float]) -> None:
+def percentiles(seconds: Sequence[float]) -> tuple[str, str]:
     p50, p99 = np.percentile(seconds, [50, 99]) * 1000
-    print(f"{what}: p50 {p50:.2f} ms, p99 {p99:.2f} ms")
+    return f"{p50:.2f} ms", f"{p99:.1f} ms"
 
 
 if __name__ == "__main__":

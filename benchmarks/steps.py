@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 import torch
 from apart import find_leads
-from fbsq import questions
+from fbsq import parse, questions
+from figures import show_table
 from numpy.typing import NDArray
 
 import kbtools
@@ -127,27 +128,23 @@ def main() -> None:
     parser.add_argument("--models", type=Path, default=Path("build/models"))
     parser.add_argument("--chosen-on", type=int, default=4_000, help="validation questions that weights are chosen on")
     parser.add_argument("--limit", type=int, help="take only the first test questions")
-    arguments = parser.parse_args()
+    arguments = parse(parser)
     torch.set_num_threads(1)
     begun = time.process_time()
     answerer = kbtools.open(arguments.kb, models=arguments.models)
     untrained = kbtools.open(arguments.kb)
     valid = read_split(answerer, "valid", arguments.chosen_on)
     test = read_split(answerer, "test", arguments.limit)
-    print("| step | pair, % | object, % | gain | CPU s of training |")
-    print("| --- | ---: | ---: | ---: | ---: |")
-    total, before = 0.0, None
+    total, before, rows = 0.0, None, []
     for name, cost, scores, scoring in steps(answerer, untrained, valid, test):
         rated = scoring.rate(scores.evidence).scores
         right = scores.expected_by(rated)
         objects = scores.expected_by(rated, find_leads(answerer, scores, test.gold, [rated]))
         total += cost
         gain = "" if before is None else gain_text(right - before)
-        print(
-            f"| {name} | {right.mean():.1%} | {objects.mean():.1%} | {gain} | {total:.0f} |".replace("%", ""),
-            flush=True,
-        )
+        rows.append([name, f"{100 * right.mean():.1f}", f"{100 * objects.mean():.1f}", gain, f"{total:,.0f}"])
         before = right
+    show_table("steps", ("step", "pair, %", "object, %", "gain", "CPU s"), rows)
     print(f"{time.process_time() - begun:.0f} CPU seconds")
 
 

@@ -186,7 +186,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="ask the first questions alone")
     parser.add_argument("--scorer", action="append", choices=SCORERS, help="teach this one alone")
     parser.add_argument("--profile", choices=("best", "fast"), help="train it on as many questions instead")
-    arguments = parser.parse_args()
+    arguments = fbsq.parse(parser, fbsq=fbsq.SMALL / "sample.kb", sizes=[5], scorer=["static"])
     os.environ[VARIABLE] = ""  # a file beside a knowledge base takes no part
     scorers = arguments.scorer or SCORERS
     rows: list[list[str]] = []

@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from fbsq import parse
+from figures import show_table
 
 import kbtools
 from kbtools.answering.answerer import Answerer
@@ -35,49 +37,56 @@ from kbtools.text.ngrams import ngrams
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import Question
 
-NAMES, MISSPELT, ROUNDS = 1_000, 100, 5
-"""Names that are looked up, those of them that are misspelt, and rounds of both in turn, of which the median counts."""
+MISSPELT, ROUNDS = 100, 5
+"""Names that are looked up misspelt, and rounds of both in turn, of which the median counts."""
+
+
+Row = tuple[str, ...]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kb", type=Path)
+    parser.add_argument("kb", type=Path, nargs="?", default=Path("build/fb5m.kb"))
     parser.add_argument("--updates", type=int, default=1_000)
     parser.add_argument("--entities", type=int, default=12, help="entities of an update")
     parser.add_argument("--compact", action="store_true", help="merge the updates of another copy at the end")
+    parser.add_argument("--names", type=int, default=1_000, help="names that are looked up")
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    asked = parse(parser, updates=3, entities=4, names=20)
     with tempfile.TemporaryDirectory(dir=asked.kb.resolve().parent, prefix="updating-") as work:
         copy = Path(work) / "copy.kb"
         link(asked.kb, copy)
         random = np.random.default_rng(asked.seed)
         before = open_folder(copy)
         print(f"{before.manifest.counts['entities'].unique:,} entities, {asked.updates:,} updates of {asked.entities}")
-        sample = random.choice(before.entity_rows(), NAMES).astype(np.uint32)
+        sample = random.choice(before.entity_rows(), asked.names).astype(np.uint32)
         forms = [forms_of(name) for name in names_of(before, sample)]
         answers = [look_up(before, own) for own in forms]
-        print(f"before any update: {reading(copy)}")
-        measure_updates(before, copy, random, asked)
+        cost = measure_updates(before, copy, random, asked)
         same = answers == [look_up(before, own) for own in forms]
-        print(f"a reader that had it open: {'every answer as before' if same else 'OTHER ANSWERS'}")
+        cost.append(("answers of a reader that had it open", "", "as before" if same else "OTHERS"))
+        show_table("cost", ("", "before", "after the updates"), cost)
         after = open_folder(copy)
         assert isinstance(after, Overlay)
         own = np.flatnonzero(after.changes & CHANGED_NAMES).astype(np.uint32)
-        changed = random.choice(own[own < after.base_entities], NAMES)
-        new = random.choice(own[own >= after.base_entities], NAMES)
-        print("median microseconds, without and with the updates:")
-        compare("all names", before, after, sample)
-        compare("names of changed entities", before, after, changed)
+        changed = random.choice(own[own < after.base_entities], asked.names)
+        new = random.choice(own[own >= after.base_entities], asked.names)
+        look_ups = {
+            "any name": compare(before, after, sample),
+            "of changed entities, names that were there": compare(before, after, changed),
+        }
         if asked.compact:
             merged = Path(work) / "merged.kb"
             link(copy, merged)
-            compact(merged)
+            rows = compact(merged)
             fresh = open_folder(merged)
             same = [look_up(fresh, own) for own in forms] == [look_up(after, own) for own in forms]
-            print(f"the compacted one: {'every answer as before it' if same else 'OTHER ANSWERS'}")
-            print("median microseconds, compacted and not:")
-            compare("names that came with updates", fresh, after, new)
-            compare("names of changed entities", fresh, after, changed)
+            rows.append(("answers", "those of before" if same else "OTHERS"))
+            show_table("compact", ("`compact` of those updates", "figure"), rows)
+            look_ups["that came with updates"] = compare(fresh, after, new)
+        rows_of = zip(*(own.values() for own in look_ups.values()), strict=True)
+        named = zip(look_ups["any name"], rows_of, strict=True)
+        show_table("look-ups", ("microseconds", *look_ups), [(what, *cells) for what, cells in named])
 
 
 def link(kb: Path, copy: Path) -> None:
@@ -85,36 +94,37 @@ def link(kb: Path, copy: Path) -> None:
     subprocess.run(["cp", "-al", kb, copy], check=True)
 
 
-def measure_updates(before: KnowledgeBase, copy: Path, random: np.random.Generator, asked: argparse.Namespace) -> None:
-    """Update a copy, once by the command and then in this process, and print what that takes and leaves."""
-    wall, used = timed(lambda: update(copy, changes(before, random, asked.entities, number=0)))
-    print(f"the first update: {wall:.2f} s wall, {used:.2f} CPU s, as a process of its own")
+def measure_updates(
+    before: KnowledgeBase, copy: Path, random: np.random.Generator, asked: argparse.Namespace
+) -> list[Row]:
+    """Update a copy, once by the command and then in this process; format what that takes and leaves."""
+    shown = reading(copy)
+    first = timed(lambda: update(copy, changes(before, random, asked.entities, number=0)))
     seconds = []
     for number in range(1, asked.updates):
         records = changes(before, random, asked.entities, number=number)
         begun = time.process_time()
         kbtools.update(copy, add=records)
         seconds.append(time.process_time() - begun)
-        if number in (10, asked.updates // 4, asked.updates // 2):
-            print(f"update {number:,}: {np.mean(seconds[-10:]):.2f} CPU s", flush=True)
-    wall, used = timed(lambda: update(copy, changes(before, random, asked.entities, number=asked.updates)))
-    print(f"one more: {wall:.2f} s wall, {used:.2f} CPU s, as a process of its own")
-    print(
-        f"{len(seconds):,} more in one process: {np.mean(seconds):.2f} CPU s each, "
-        f"the first ten {np.mean(seconds[:10]):.2f}, the last ten {np.mean(seconds[-10:]):.2f}"
-    )
-    manifest = read_manifest(copy)
-    print(f"the segment: {manifest.history[-1].bytes / 1e6:.1f} MB")
-    print(f"after the last update: {reading(copy)}")
+    last = timed(lambda: update(copy, changes(before, random, asked.entities, number=asked.updates)))
+    own = [f"{wall:.2f} s ({used:.2f} CPU s)" for wall, used in (first, last)]
+    within = [f"{np.mean(some):.2f} CPU s" for some in (seconds[:10], seconds[-10:])]
+    segment = read_manifest(copy).history[-1].bytes / 1e6
+    return [
+        ("one update, as a process of its own", *own),
+        ("one update, in a process that made others", *within),
+        ("the segment", "", f"{segment:.1f} MB"),
+        *((what, was, now) for (what, was), (_, now) in zip(shown.items(), reading(copy).items(), strict=True)),
+    ]
 
 
-def reading(copy: Path) -> str:
-    """Say in what time and memory a fresh process opens a knowledge base and looks a name up, and its files."""
+def reading(copy: Path) -> dict[str, str]:
+    """Format the time and memory in which a fresh process opens a knowledge base and looks a name up, and its files."""
     code = (
         "import sys, time; from kbtools.indexers.updates.overlay import open_folder; t = time.perf_counter(); "
         "kb = open_folder(sys.argv[1]); kb.lookup(['x']); t = time.perf_counter() - t; "
         "own = [line.split()[1] for line in open('/proc/self/status') if line.startswith('RssAnon')]; "
-        "print(f'opened in {1000 * t:.0f} ms, {int(own[0]) / 1000:.0f} MB of its own')"
+        "print(f'{1000 * t:.0f} ms, {int(own[0]) / 1000:.0f} MB')"
     )
     said = subprocess.run([sys.executable, "-c", code, copy], check=True, capture_output=True, text=True).stdout.strip()
     begun = time.perf_counter()
@@ -124,11 +134,18 @@ def reading(copy: Path) -> str:
     seconds, lines = time.perf_counter() - begun, len(shown.stdout.splitlines())
     files = sum(path.is_file() for path in copy.rglob("*"))
     size = (copy / MANIFEST).stat().st_size
-    return f"{said}, {files} files, a manifest of {size / 1000:.0f} kB, info of {lines} lines in {seconds:.1f} s"
+    opened, memory = said.split(", ")
+    return {
+        "opened, with a first look-up": opened,
+        "memory of a reader without mapped files": memory,
+        "files": str(files),
+        "the manifest, with the history": f"{size / 1000:.0f} kB",
+        "`kbtools info`": f"{lines} lines, {seconds:.1f} s",
+    }
 
 
-def compact(copy: Path) -> None:
-    """Merge the updates by the command, and print what that takes."""
+def compact(copy: Path) -> list[tuple[str, str]]:
+    """Merge the updates by the command, and format what that takes."""
     building, most = beside(copy, "building"), 0
     begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     arguments = [str(Path(sys.executable).with_name("kbtools")), "compact", "--kb", str(copy), "--quiet"]
@@ -140,10 +157,15 @@ def compact(copy: Path) -> None:
         sys.exit("compact failed")
     wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    print(
-        f"compact: {wall:.0f} s wall, {used:.0f} CPU s, {after.ru_maxrss / 1e6:.2f} GB of memory with mapped files, "
-        f"{most / 1e9:.2f} GB of disk beside the knowledge base, which takes {written(copy) / 1e9:.2f} GB then"
-    )
+    return [
+        ("time", f"{wall:.0f} s ({used:.0f} CPU s)"),
+        (
+            "memory, with mapped files, which the system takes back where it needs them",
+            f"{after.ru_maxrss / 1e6:.2f} GB",
+        ),
+        ("disk beside the knowledge base until it is done", f"{most / 1e9:.2f} GB"),
+        ("the knowledge base then", f"{written(copy) / 1e9:.2f} GB"),
+    ]
 
 
 def written(folder: Path) -> int:
@@ -219,8 +241,8 @@ def timed(act: Callable[[], None]) -> tuple[float, float]:
     return wall, after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
 
 
-def compare(label: str, without: KnowledgeBase, with_updates: KnowledgeBase, rows: EntityRows) -> None:
-    """Ask both the same in turn, and print the medians and their ratio; `rows` are those of the updated one."""
+def compare(without: KnowledgeBase, with_updates: KnowledgeBase, rows: EntityRows) -> dict[str, str]:
+    """Ask both the same in turn, and format the medians and their ratio; `rows` are those of the updated one."""
     names, ids = names_of(with_updates, rows), with_updates.ids(rows)
     names = [name for name in names if without.lookup([normal_form(name)])]
     misspelt = [misspell(name) for name in names if len(name) > 6][:MISSPELT]
@@ -234,14 +256,12 @@ def compare(label: str, without: KnowledgeBase, with_updates: KnowledgeBase, row
         "entity": (lambda _, answerer: answerer.entity, ids),
     }
     both = [(kb, Answerer(kb)) for kb in (without, with_updates)]
+    ratios = {}
     for what, (act, arguments) in acts.items():
         rounds = [[each(act(*home), arguments) for home in both] for _ in range(1 + ROUNDS)]
-        (cold, cold_now), (old, new) = rounds[0], np.median(rounds[1:], axis=0)
-        print(
-            f"{label}, {what}: {old:.1f} and {new:.1f}, {new / old:.2f} times; "
-            f"the first time {cold:.1f} and {cold_now:.1f}",
-            flush=True,
-        )
+        old, new = np.median(rounds[1:], axis=0)  # the first round reads pages from the disk
+        ratios[what] = f"{old:.1f} and {new:.1f}, {new / old:.2f} times"
+    return ratios
 
 
 def each(act: Callable[[Any], object], arguments: Sequence[Any]) -> float:

@@ -26,6 +26,8 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from fbsq import SMALL, parse
+from figures import show_table
 from wikidata_dump import SHAPES, write_dump
 
 from kbtools.indexers.readers.batches import ALIAS
@@ -38,6 +40,8 @@ FIRST = 5_000
 WARM = 100
 """Entities that each way reads before it is measured."""
 
+COLUMNS = ("read by", "lines", "MB", "CPU s", "wall s", "MB a CPU second", "MB a second", "peak memory, MB")
+
 LANGUAGES = ("en", "mul")
 
 
@@ -48,7 +52,7 @@ def main() -> None:
     parser.add_argument("--dump", type=Path, default=Path("build/wikidata-dump.json.gz"), help="written if not there")
     parser.add_argument("--shares", default="orjson,kbtools,both,qwikidata,index", help="what is measured")
     parser.add_argument("--alone", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
+    asked = parse(parser, entities=20, shares="kbtools", dump=SMALL / "wikidata.json.gz")
     warm = asked.dump.with_name("wikidata-warm.json.gz")
     if asked.alone:
         print(json.dumps(alone(asked.alone, asked.dump, warm)))
@@ -58,27 +62,30 @@ def main() -> None:
     write_dump(warm, WARM, SHAPES[asked.shape])
     size = sum(len(block.text) for block in read_blocks(asked.dump))
     rates: dict[str, tuple[float, float]] = {}
+    rows = []
     for name in asked.shares.split(","):
         command = [sys.executable, __file__, "--dump", str(asked.dump), "--alone", name]
         figures = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
         figures["bytes"] = size
         if figures["lines"] == FIRST:
             figures["bytes"] = sum(map(len, islice(lines_of(asked.dump), FIRST + 1)))
-        report(name, figures)
+        rows.append(row_of(name, figures))
         rates[name] = figures["bytes"] / figures["cpu"], figures["bytes"] / figures["wall"]
-    for name in sorted(rates.keys() - {"qwikidata", "index"}) if "qwikidata" in rates else ():
-        by_cpu, by_clock = (own / other for own, other in zip(rates[name], rates["qwikidata"], strict=True))
-        print(f"{name}: {by_cpu:.1f} times as fast as qwikidata a CPU second, {by_clock:.1f} times by the clock")
+    show_table("reading", COLUMNS, rows)
+    if "qwikidata" in rates:
+        others = {name: rate for name, rate in rates.items() if name not in ("qwikidata", "index")}
+        ratios = [
+            (name, *(f"{own / other:.1f}" for own, other in zip(rate, rates["qwikidata"], strict=True)))
+            for name, rate in others.items()
+        ]
+        show_table("beside qwikidata", ("times as fast as qwikidata", "a CPU second", "by the clock"), ratios)
 
 
-def report(name: str, figures: dict[str, float]) -> None:
-    """Print a line of figures."""
-    rate = figures["bytes"] / 1e6 / figures["cpu"]
-    print(
-        f"{name}: {figures['lines']:,} lines, {figures['bytes'] / 1e6:,.0f} MB, {figures['cpu']:.1f} CPU s, "
-        f"{figures['wall']:.1f} s wall, {rate:.0f} MB/s a core, {figures['bytes'] / 1e6 / figures['wall']:.0f} MB/s, "
-        f"peak memory {figures['memory'] / 1e6:.0f} MB"
-    )
+def row_of(name: str, figures: dict[str, float]) -> list[str]:
+    """Format the figures of a way to read."""
+    size = figures["bytes"] / 1e6
+    rates = (f"{size / figures['cpu']:.0f}", f"{size / figures['wall']:.0f}", f"{figures['memory'] / 1e6:.0f}")
+    return [name, f"{figures['lines']:,}", f"{size:,.0f}", f"{figures['cpu']:.1f}", f"{figures['wall']:.1f}", *rates]
 
 
 def alone(name: str, dump: Path, warm: Path) -> dict[str, float]:

@@ -1,13 +1,16 @@
-"""Every script of the benchmarks can be imported, and the ones with options describe them."""
+"""Every script of the benchmarks can be imported, describes its options, and runs over the sample knowledge base."""
 
 import importlib
+import re
 import sys
 from pathlib import Path
 
+import figures
 import pytest
 import serving
 
-SCRIPTS = sorted(path.stem for path in Path(serving.__file__).parent.glob("*.py"))
+ROOT = Path(figures.__file__).parent
+SCRIPTS = sorted(path.stem for path in ROOT.glob("*.py"))
 
 
 @pytest.fixture(params=SCRIPTS)
@@ -50,30 +53,51 @@ def test_a_benchmark_starts_the_server_inside_the_clone(
         assert serving.cpu_seconds(pid) >= 0
 
 
-SMALL = {
-    "phases": "--facts {sample}.facts.txt --names {sample}.names.txt --types {sample}.types.txt --out {out}/phases.kb",
-    "scale": "--facts {sample}.facts.txt --names {sample}.names.txt --types {sample}.types.txt --out {out}/scale.kb "
-    "--questions {sample}.valid.txt --limit 3",
-    "question_stages": "--kb {kb} --questions {sample}.valid.txt --limit 30",
-    "languages": "--scorer lexical",
-    "wikidata_dump": "--entities 20 --shape short --out {out}/dump.json.gz",
+SMALL = sorted(name for name in SCRIPTS if re.search(r"parse\(parser[,)]", (ROOT / f"{name}.py").read_text("utf-8")))
+"""Scripts that have --small."""
+
+ELSEWHERE = {
+    "bench": "the suite: a process for each contender",
+    "bench_child": "a measurement of the suite",
+    "cluster_figures": "needs a cluster",
+    "cluster_updating": "needs a cluster",
+    "damage": "minutes of processes, each of which is a test of its own in tests/",
+    "gpu": "tests/benchmarks/test_gpu.py",
+    "make_near_ranking": "makes a file of the package",
+    "make_static_vectors": "makes a file of the package",
+    "make_word_tables": "makes a file of the package",
+    "mutations": "runs tests",
+    "sampled_mutations": "runs tests",
+    "reliability": "minutes of processes that are killed",
+    "table1": "trains ten networks",
+    "wikidata_dump": "run by wikidata",
 }
-"""The options of a script for a run of seconds over the sample."""
+"""Scripts without --small, and why."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder in which all small runs share a knowledge base and models."""
+    return tmp_path_factory.mktemp("small")
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_benchmark_runs_to_its_end_over_the_sample(
-    name: str,
-    examples: Path,
-    sample_path: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_a_script_runs_to_its_end_over_the_sample(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = SMALL[name].format(sample=examples / "sample", kb=sample_path, out=tmp_path)
-    monkeypatch.setattr(sys, "argv", [f"{name}.py", *options.split()])
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", "--small"])
+    monkeypatch.setattr(figures, "recorded", recorded := {})
+    monkeypatch.setenv("KBTOOLS_DATA", str(folder / "nowhere"))
+    monkeypatch.chdir(folder)
 
     importlib.import_module(name).main()
 
-    assert capsys.readouterr().out or (tmp_path / "dump.json.gz").stat().st_size
+    capsys.readouterr()
+    assert recorded
+    assert all(table["rows"] for table in recorded.values())
+
+
+def test_a_script_has_a_small_run_or_a_reason() -> None:
+    with_options = [name for name in SCRIPTS if "ArgumentParser(" in (ROOT / f"{name}.py").read_text(encoding="utf-8")]
+
+    assert sorted({*with_options} - {*SMALL} - {"fbsq"}) == sorted(ELSEWHERE)
