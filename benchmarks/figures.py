@@ -27,6 +27,9 @@ FOLDER = Path(__file__).with_name("figures")
 
 NUMBER = re.compile(r"[-+±]?[\d,.]+(\s|$|/)")
 
+CELL = re.compile(r"\{([\w-]+)\[(.*?)\]\[(.*?)\]\[(.*?)\]\}")
+"""A figure inside a sentence: the name, the table, the row and the column."""
+
 recorded: dict[str, dict[str, Any]] = {}
 """The tables of the script that runs."""
 
@@ -88,21 +91,26 @@ def table(name: str, key: str, *columns: str, rows: Sequence[str] = ()) -> None:
     """Write a table into a document, or only some columns and rows of it."""
     own = read_records()[name]["tables"][key]
     chosen = columns or own["columns"]
-    places = [own["columns"].index(column) for column in chosen]
+    places = [own["columns"].index(column) for column in columns] or range(len(chosen))
     cells = [[row[place] for place in places] for row in own["rows"] if not rows or row[0] in rows]
     write_out("\n" + markdown(chosen, cells))
 
 
 def text(template: str) -> None:
-    """Write sentences into a document, with cells as {name[key][first cell of the row][column]}."""
-    tables = {
-        name: {
-            key: {row[0].strip("`"): dict(zip(own["columns"], row, strict=True)) for row in own["rows"]}
-            for key, own in record["tables"].items()
-        }
-        for name, record in read_records().items()
-    }
-    write_out("\n" + template.strip().format_map(tables) + "\n")
+    """Write sentences into a document, with cells as {name[key][row][column]}, a row by its first cell."""
+    records = read_records()
+
+    def cell(found: re.Match[str]) -> str:
+        name, key, row, column = found.groups()
+        own = records[name]["tables"][key]
+        (cells,) = (cells for cells in own["rows"] if plain(cells[0]) == row)
+        return str(cells[[*map(plain, own["columns"])].index(column)])
+
+    write_out("\n" + CELL.sub(cell, template.strip()) + "\n")
+
+
+def plain(label: str) -> str:
+    return label.replace("`", "")
 
 
 def origins() -> None:

@@ -1,12 +1,14 @@
 """Linking, pruning and speed on FBSQ, both layers.
 
-python benchmarks/retrieval.py [--split test] [--kb build/fbsq.kb]      (about four minutes on one core)
+python benchmarks/retrieval.py [--split test] [--kb build/fbsq.kb] [--times]      (about four minutes on one core)
 """
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from evaluation import expected_accuracy, mention_coverage, pruning_figures
@@ -26,11 +28,11 @@ from kbtools.text.question import Question
 WORDS = 10
 
 COLUMNS = ("pruner", "gold pair in the pool, of the named", "of all", "pairs in the pool, mean", "median", "p95",
-           "subject and relation right, of all", "one question, CPU ms, p50 / p99")  # fmt: skip
+           "subject and relation right, of all")  # fmt: skip
 
 
-def percentiles(call: Callable[[object], object], arguments: Sequence[object]) -> str:
-    """Time a call for each argument after one round to warm up; format p50 and p99 in CPU microseconds."""
+def percentiles(call: Callable[[Any], object], arguments: Sequence[object]) -> str:
+    """Time a call for each argument after one round to warm up; format p50 and p99."""
     for argument in arguments[:200]:
         call(argument)
     seconds = []
@@ -38,53 +40,39 @@ def percentiles(call: Callable[[object], object], arguments: Sequence[object]) -
         begun = time.thread_time()
         call(argument)
         seconds.append(time.thread_time() - begun)
-    return "{:.0f} / {:.0f}".format(*1e6 * np.percentile(seconds, [50, 99]))
+    return "{:.3f} / {:.3f} ms".format(*1e3 * np.percentile(seconds, [50, 99]))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--split", default="test", choices=["train", "valid", "test"])
     parser.add_argument("--kb", type=Path, default=Path("build/fbsq.kb"))
+    parser.add_argument("--times", action="store_true", help="measure CPU milliseconds, and nothing else")
     parser.add_argument("--limit", type=int, help="take only the first questions")
     arguments = parse(parser, limit=30)
     build(sources(), arguments.kb, options=ReadOptions(), watch=BuildProgress())
     answerer = kbtools.open(arguments.kb)
     gold = list(read_annotated(questions(arguments.split)))[: arguments.limit]
 
+    if arguments.times:
+        show_table("times", ("CPU, p50 / p99", "figure"), times(answerer, gold))
+        return
     covered = mention_coverage(answerer.kb, gold)
-    tens = [one for one in gold if sum(token.is_word for token in Question.read(one.text).tokens) == WORDS] or gold
-    read = [Question.read(one.text) for one in tens]
-    forms = [[ngram.form for ngram in ngrams(one, lengths=range(1, WORDS + 1))] for one in read]
-    looked_up = percentiles(answerer.kb.lookup, forms)  # type: ignore[arg-type]
-    linked = percentiles(lambda one: link_strictly(answerer.kb, one), read)  # type: ignore[arg-type]
-    show_table(
-        "linking",
-        ("what", "figure"),
-        [
-            (f"{arguments.split} questions", f"{covered.questions:,}"),
-            ("of them with a subject that has a name", f"{covered.named:,}"),
-            (
-                "a name of the subject links strictly to some n-gram, of the named",
-                f"{covered.strict / covered.named:.2%}",
-            ),
-            ("the same, or fuzzily at rapidfuzz 80", f"{covered.fuzzy / covered.named:.2%}"),
-            ("lookup of all 55 n-grams of a ten-word question, CPU µs, p50 / p99", looked_up),
-            ("linking them, spans and rungs included, CPU µs, p50 / p99", linked),
-        ],
-    )
+    shares = [f"{count / covered.named:.2%}" for count in (covered.strict, covered.fuzzy)]
+    rows = [
+        (f"{arguments.split} questions", f"{covered.questions:,}"),
+        ("of them with a subject that has a name", f"{covered.named:,}"),
+        ("a name of the subject links strictly to some n-gram, of the named", shares[0]),
+        ("the same, or fuzzily at rapidfuzz 80", shares[1]),
+    ]
+    show_table("linking", ("what", "figure"), rows)
     show_table("pruners", COLUMNS, [pruner_row(answerer, gold, name) for name in UNGUIDED])
 
 
 def pruner_row(answerer: Answerer, gold: Sequence[AnnotatedQuestion], name: str) -> list[object]:
-    """Measure a pruner: what it keeps, what is right by `lexical`, and the CPU time of a question."""
+    """Measure a pruner: what it keeps, and what is right by `lexical`."""
     figures = pruning_figures(answerer, gold, pruning=name)
-    milliseconds, results = [], []
-    for one in gold:
-        begun = time.thread_time()
-        answerer.query(one.text, pruning=name, scorer="lexical")
-        milliseconds.append(1000 * (time.thread_time() - begun))
-        results.append(answerer.query(one.text, pruning=name, scorer="lexical", top=None))
-    p50, p99 = np.percentile(milliseconds, [50, 99])
+    results = [answerer.query(one.text, pruning=name, scorer="lexical", top=None) for one in gold]
     return [
         f"`{name}`",
         f"{figures.recalled / figures.named:.2%}",
@@ -93,8 +81,19 @@ def pruner_row(answerer: Answerer, gold: Sequence[AnnotatedQuestion], name: str)
         f"{figures.median_pool:.0f}",
         f"{figures.p95_pool:.0f}",
         f"{expected_accuracy(results, gold):.2%}",
-        f"{p50:.2f} / {p99:.2f}",
     ]
+
+
+def times(answerer: Answerer, gold: Sequence[AnnotatedQuestion]) -> Iterator[tuple[str, str]]:
+    """Time questions by `lexical`, a batch of one each, and the look-up and linking of the n-grams of some."""
+    tens = [one for one in gold if sum(token.is_word for token in Question.read(one.text).tokens) == WORDS] or gold
+    read = [Question.read(one.text) for one in tens]
+    forms = [[ngram.form for ngram in ngrams(one, lengths=range(1, WORDS + 1))] for one in read]
+    yield f"look-up of all 55 n-grams of a {WORDS}-word question", percentiles(answerer.kb.lookup, forms)
+    yield "linking them, spans and rungs included", percentiles(partial(link_strictly, answerer.kb), read)
+    texts = [one.text for one in gold]
+    for name in UNGUIDED:
+        yield f"one question, `{name}`", percentiles(partial(answerer.query, pruning=name, scorer="lexical"), texts)
 
 
 if __name__ == "__main__":
