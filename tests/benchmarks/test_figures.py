@@ -27,6 +27,7 @@ NOT_MEASURED = (
     "some 20 GB",  # what a shard should hold
     "above 30 GB",
     "1 GB serves",
+    "`--memory` says, 1 GB",
 )
 """Settings, limits and facts of others: what no script measures."""
 
