@@ -14,9 +14,10 @@ from pyarrow import ipc
 from kbtools.errors import BadArgument
 from kbtools.indexers.building.build import BuildProgress, Built, build
 from kbtools.indexers.readers.batches import SourceKind
+from kbtools.indexers.readers.json_lines import value_column
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
 from kbtools.indexers.readers.reading import WIDE, WIKIDATA, ReadOptions, Source, wide_of
-from kbtools.indexers.readers.table_files import ROWS, value_column
+from kbtools.indexers.readers.table_files import ROWS
 from kbtools.indexers.readers.table_rows import StrangeCell
 from kbtools.processes import default_jobs
 from kbtools.storage import temporary_folder

@@ -6,8 +6,8 @@ A block is read in columns by Arrow; a block that is not clean is read row by ro
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import ClassVar
 
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import BOM, Block, RecordBatch, Skips, flaw, lines_of
+from kbtools.indexers.readers.delimited_columns import parse_cells, row_ends, row_lines, unquote_column
+from kbtools.indexers.readers.delimited_rows import LONGEST_CELL, Lines, ReadRow, begins_cell, read_row, split_cells
 from kbtools.indexers.readers.entity_layout import EntityLayout
 from kbtools.indexers.readers.fact_layout import FactLayout
 from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
@@ -88,7 +90,7 @@ class _DelimitedReader:
         self.skips.lines += count - len(ragged)
         lines: Sequence[int] = range(block.first_line, block.first_line + count)
         if spanning and self.ends is not None:
-            lines = (block.first_line + _row_lines(text[:end], self.ends)).tolist()
+            lines = (block.first_line + row_lines(text[:end], self.ends)).tolist()
         elif ragged:
             lines = np.delete(np.array(lines), ragged).tolist()
         arrays = [column.combine_chunks() for column in columns.columns]
@@ -176,8 +178,8 @@ class _DelimitedReader:
         if self.divider == "\t":
             # Only the last line may begin a cell that goes on in the next block.
             end = text.rfind(b"\n", 0, -1) + 1
-            return None if _begins_cell(text[text.rfind(b"\n", 0, end - 1) + 1 : end].decode(errors="replace")) else end
-        self.ends = _row_ends(text, self.divider)
+            return None if begins_cell(text[text.rfind(b"\n", 0, end - 1) + 1 : end].decode(errors="replace")) else end
+        self.ends = row_ends(text, self.divider)
         if self.ends is None or (last and not (len(self.ends) and self.ends[-1] == len(text))):
             return None
         return int(self.ends[-1]) if len(self.ends) else 0
@@ -207,17 +209,17 @@ class _DelimitedReader:
         if tabs and b'"' in text:
             if ragged:
                 return None, []
-            columns = columns.from_arrays([_unquote_column(column) for column in columns.columns], names=heads)
+            columns = columns.from_arrays([unquote_column(column) for column in columns.columns], names=heads)
         return columns, ragged
 
-    def rows_of(self, lines: "_Lines", block: Block, *, last: bool) -> tuple[list[TableRows], Block]:
+    def rows_of(self, lines: Lines, block: Block, *, last: bool) -> tuple[list[TableRows], Block]:
         """Read lines row by row, whatever they hold; return what is left of them too, a row without its end."""
         rows: dict[int, list[str]] = {}
         rest, place = Block(b"", 0), 0
         while place < len(lines):
             number, raw = lines[place]
             row = read_row(lines, place, separator=self.divider, width=len(self.header))
-            if row.open and not last and len(lines) - place < _LONGEST_CELL:
+            if row.open and not last and len(lines) - place < LONGEST_CELL:
                 rest = Block(b"".join(line + b"\n" for _, line in lines[place:]), number)
                 break
             self.skips.lines += row.lines
@@ -238,7 +240,7 @@ class _DelimitedReader:
         columns = [pa.array(column, pa.string()) for column in zip(*rows.values(), strict=True)]
         return [TableRows(self.batch(columns), list(rows), (), block.text, block.first_line)], rest
 
-    def padded(self, row: "_ReadRow", number: int) -> "_ReadRow":
+    def padded(self, row: ReadRow, number: int) -> ReadRow:
         """Return a row in the width of the header: in a table of entities, empty cells at its end may be missing."""
         width, cells = len(self.header), list(row.cells)
         if len(cells) < width:
@@ -289,159 +291,3 @@ def header_place(rows: Sequence[Sequence[str]], layout: Layout) -> int:
         if len(row) == width and sum(map(bool, row)) >= (width + 1) // 2:
             return place
     return 0
-
-
-def parse_cells(
-    text: bytes,
-    heads: Sequence[str],
-    *,
-    delimiter: str,
-    quotes: bool = False,
-    on_ragged: Callable[[pyarrow.csv.InvalidRow], str] | None = None,
-) -> pa.Table | None:
-    """Divide whole rows into columns of text; return None if Arrow cannot, as for a row of another length."""
-    try:
-        return pyarrow.csv.read_csv(
-            pa.BufferReader(text),
-            # One block, so that the numbers of rows count from its start.
-            read_options=pyarrow.csv.ReadOptions(column_names=heads, use_threads=False, block_size=len(text) + 1),
-            parse_options=pyarrow.csv.ParseOptions(
-                delimiter=delimiter, quote_char='"' if quotes else False, double_quote=quotes, escape_char=False,
-                newlines_in_values=quotes, ignore_empty_lines=False, invalid_row_handler=on_ragged,
-            ),
-            # Text in every column, where Arrow would guess numbers and dates.
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(heads, pa.string()), strings_can_be_null=False
-            ),
-        )  # fmt: skip
-    except pa.ArrowInvalid:
-        return None
-
-
-_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
-_LONGEST_CELL = 1_000
-"""Lines that a quoted cell may span; an open quote costs no more than these before its line counts as bad."""
-
-_Lines = list[tuple[int, bytes]]
-"""Lines of a block with their numbers."""
-
-
-@dataclass(frozen=True, slots=True)
-class _ReadRow:
-    """Cells of a row and the lines it spans; or what is wrong with it; `open` if a quote is not closed by the end."""
-
-    cells: list[str]
-    lines: int = 1
-    fault: str = ""
-    open: bool = False
-
-
-def read_row(lines: _Lines, place: int, *, separator: str, width: int) -> _ReadRow:
-    """Read the row that begins at a line of a table with so many columns."""
-    raw = lines[place][1]
-    if b"\0" in raw:
-        return _ReadRow([], fault="NUL byte")
-    try:
-        line = raw.decode()
-    except UnicodeDecodeError:
-        return _ReadRow([], fault="invalid UTF-8")
-    if separator == "\t":
-        return _read_tab_row(lines, place, line, width=width)
-    if '"' not in line and "\r" not in line and len(line) < csv.field_size_limit():
-        return _ReadRow(line.split(separator))
-    return _read_quoted_row(lines, place, separator=separator)
-
-
-def _read_tab_row(lines: _Lines, place: int, line: str, *, width: int) -> _ReadRow:
-    """Read a row of TSV: a quote that is closed on a later line counts only where the lines alone are no rows."""
-    literal = _ReadRow([_unquote(cell) for cell in line.split("\t")])
-    if not _begins_cell(line):
-        return literal
-    if place + 1 == len(lines):
-        return replace(literal, open=True)
-    # Two lines that are whole rows by themselves stay two, whatever quotes they begin with.
-    if len(literal.cells) == width and lines[place + 1][1].count(b"\t") + 1 == width:
-        return literal
-    quoted = _read_quoted_row(lines, place, separator="\t")
-    return quoted if len(quoted.cells) == width else replace(literal, open=quoted.open)
-
-
-def _read_quoted_row(lines: _Lines, place: int, *, separator: str) -> _ReadRow:
-    """Read a row whose quoted cells may go on for some lines."""
-    # By places, since a slice of an iterator passes over all lines before them, for each row anew.
-    places = range(place, min(place + _LONGEST_CELL, len(lines)))
-    ahead = (lines[line][1].decode(errors="surrogateescape") + "\n" for line in places)
-    reader = csv.reader(ahead, delimiter=separator, strict=True)
-    try:
-        return _ReadRow(next(reader), lines=reader.line_num)
-    except csv.Error as error:
-        return _ReadRow([], fault=f"no CSV row: {error}", open="unexpected end" in str(error))
-
-
-def split_cells(line: str, separator: str) -> list[str]:
-    """Divide a header, whose cells may be quoted."""
-    try:
-        return next(csv.reader([line], delimiter=separator, strict=True))
-    except csv.Error:
-        return line.split(separator)
-
-
-def _begins_cell(line: str) -> bool:
-    """Return whether a line of TSV may begin a quoted cell that goes on in the next."""
-    return any(cell.startswith('"') and not _QUOTED.fullmatch(cell) for cell in line.rstrip("\n").split("\t"))
-
-
-def _unquote(cell: str) -> str:
-    """Take off the quotes of a cell that is quoted as a whole."""
-    quoted = _QUOTED.fullmatch(cell)
-    return quoted[1].replace('""', '"') if quoted else cell
-
-
-def _unquote_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Take off the quotes of every cell that is quoted as a whole, as `_unquote` does."""
-    quoted = pc.and_(
-        pc.starts_with(column, '"'), pc.and_(pc.ends_with(column, '"'), pc.greater(pc.binary_length(column), 1))
-    )
-    if not pc.any(quoted).as_py():
-        return column
-    inner = pc.utf8_slice_codeunits(column, 1, -1)
-    # What is left of a quote once all doubled ones are gone is single: then the cell is no quoted one.
-    whole = pc.and_(quoted, pc.invert(pc.match_substring(pc.replace_substring(inner, '""', ""), '"')))
-    return pc.if_else(whole, pc.replace_substring(inner, '""', '"'), column)
-
-
-def _row_ends(text: bytes, separator: str) -> NDArray[np.int64] | None:
-    """Return the ends of the rows whose quotes are closed; None if a quote stands where it may not.
-
-    Stands for a parser with two states, outside and inside of quotes, over runs of quotes: outside a run must begin
-    its cell, and opens it if it is odd; inside an odd run closes the cell, and must end it.
-    """
-    # With a line end before it, the first cell begins like any other.
-    data = np.frombuffer(b"\n" + text, dtype=np.uint8)
-    quotes = np.flatnonzero(data == ord('"'))
-    newlines = np.flatnonzero(data == ord("\n"))[1:]
-    if not len(quotes):
-        return newlines
-    first = np.flatnonzero(np.diff(quotes, prepend=-2) > 1)
-    starts = quotes[first]
-    lengths = np.diff(first, append=len(quotes))
-    odd = lengths % 2 == 1
-    inside = (np.cumsum(odd) - odd) % 2 == 1
-    before, after = data[starts - 1], data[np.minimum(starts + lengths, len(data) - 1)]
-    opens, ends = ~inside, (inside & odd) | (~inside & ~odd)
-    if not (_divides(before[opens], separator).all() and _divides(after[ends], separator).all()):
-        return None
-    outside: NDArray[np.int64] = newlines[np.searchsorted(starts[odd], newlines) % 2 == 0]
-    return outside
-
-
-def _row_lines(text: bytes, ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the line that each row begins on, from 0, by the ends of the rows."""
-    newlines = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")) + 1
-    return np.searchsorted(newlines, np.concatenate([[0], ends[:-1]]), side="right")
-
-
-def _divides(characters: NDArray[np.uint8], separator: str) -> NDArray[np.bool_]:
-    """Return which characters stand between cells."""
-    between: NDArray[np.bool_] = (characters == ord(separator)) | (characters == ord("\n"))
-    return between

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from kbtools.indexers.readers.batches import SourceKind, lines_of
-from kbtools.indexers.readers.delimited import split_cells
+from kbtools.indexers.readers.delimited_rows import split_cells
 from kbtools.indexers.readers.formats import (
     DATABASES,
     OPENING,

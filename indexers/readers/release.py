@@ -30,7 +30,7 @@ from kbtools.indexers.readers.batches import (
     repeated,
     shorten,
 )
-from kbtools.indexers.readers.delimited import parse_cells
+from kbtools.indexers.readers.delimited_columns import parse_cells
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.kb.ids import canonical_id, canonical_property, is_freebase, split_literal, unescape

@@ -26,10 +26,11 @@ from kbtools.errors import NothingBuilt, WrongFormat
 from kbtools.indexers.building.derived_rows import CELL
 from kbtools.indexers.readers.batches import ALIAS, Kind, RecordBatch, Skips, flaw, lines_of
 from kbtools.indexers.readers.formats import suffix_of
+from kbtools.indexers.readers.json_lines import DECODER
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.reading import TEXT_TABLES, WIDE, ReadOptions, Source
 from kbtools.indexers.readers.sources import read_blocks
-from kbtools.indexers.readers.table_files import BINARY, DECODER, open_reading
+from kbtools.indexers.readers.table_files import BINARY, open_reading
 from kbtools.indexers.updates.draft import Draft
 from kbtools.kb.ids import canonical_id, canonical_property
 from kbtools.text.normaliser import normal_form

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import ALIAS, Block, Rows, Skips
-from kbtools.indexers.readers.delimited import CSVReader, TSVReader, read_row
+from kbtools.indexers.readers.delimited import CSVReader, TSVReader
+from kbtools.indexers.readers.delimited_rows import read_row
+from kbtools.indexers.readers.json_lines import JSONLinesReader
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.indexers.readers.table_files import JSONLinesReader
 
 READERS: dict[str, Any] = {".csv": CSVReader, ".tsv": TSVReader, ".jsonl": JSONLinesReader}
 

@@ -1,0 +1,83 @@
+"""Rows of tables with a separator, read line by line: cells may be quoted, and a quoted cell may go on for lines."""
+
+import csv
+import re
+from dataclasses import dataclass, replace
+
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+LONGEST_CELL = 1_000
+"""Lines that a quoted cell may span; an open quote costs no more than these before its line counts as bad."""
+
+Lines = list[tuple[int, bytes]]
+"""Lines of a block with their numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRow:
+    """Cells of a row and the lines it spans; or what is wrong with it; `open` if a quote is not closed by the end."""
+
+    cells: list[str]
+    lines: int = 1
+    fault: str = ""
+    open: bool = False
+
+
+def read_row(lines: Lines, place: int, *, separator: str, width: int) -> ReadRow:
+    """Read the row that begins at a line of a table with so many columns."""
+    raw = lines[place][1]
+    if b"\0" in raw:
+        return ReadRow([], fault="NUL byte")
+    try:
+        line = raw.decode()
+    except UnicodeDecodeError:
+        return ReadRow([], fault="invalid UTF-8")
+    if separator == "\t":
+        return _read_tab_row(lines, place, line, width=width)
+    if '"' not in line and "\r" not in line and len(line) < csv.field_size_limit():
+        return ReadRow(line.split(separator))
+    return _read_quoted_row(lines, place, separator=separator)
+
+
+def _read_tab_row(lines: Lines, place: int, line: str, *, width: int) -> ReadRow:
+    """Read a row of TSV: a quote that is closed on a later line counts only where the lines alone are no rows."""
+    literal = ReadRow([_unquote(cell) for cell in line.split("\t")])
+    if not begins_cell(line):
+        return literal
+    if place + 1 == len(lines):
+        return replace(literal, open=True)
+    # Two lines that are whole rows by themselves stay two, whatever quotes they begin with.
+    if len(literal.cells) == width and lines[place + 1][1].count(b"\t") + 1 == width:
+        return literal
+    quoted = _read_quoted_row(lines, place, separator="\t")
+    return quoted if len(quoted.cells) == width else replace(literal, open=quoted.open)
+
+
+def _read_quoted_row(lines: Lines, place: int, *, separator: str) -> ReadRow:
+    """Read a row whose quoted cells may go on for some lines."""
+    # By places, since a slice of an iterator passes over all lines before them, for each row anew.
+    places = range(place, min(place + LONGEST_CELL, len(lines)))
+    ahead = (lines[line][1].decode(errors="surrogateescape") + "\n" for line in places)
+    reader = csv.reader(ahead, delimiter=separator, strict=True)
+    try:
+        return ReadRow(next(reader), lines=reader.line_num)
+    except csv.Error as error:
+        return ReadRow([], fault=f"no CSV row: {error}", open="unexpected end" in str(error))
+
+
+def split_cells(line: str, separator: str) -> list[str]:
+    """Divide a header, whose cells may be quoted."""
+    try:
+        return next(csv.reader([line], delimiter=separator, strict=True))
+    except csv.Error:
+        return line.split(separator)
+
+
+def begins_cell(line: str) -> bool:
+    """Return whether a line of TSV may begin a quoted cell that goes on in the next."""
+    return any(cell.startswith('"') and not _QUOTED.fullmatch(cell) for cell in line.rstrip("\n").split("\t"))
+
+
+def _unquote(cell: str) -> str:
+    """Take off the quotes of a cell that is quoted as a whole."""
+    quoted = _QUOTED.fullmatch(cell)
+    return quoted[1].replace('""', '"') if quoted else cell
