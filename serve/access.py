@@ -104,7 +104,7 @@ class Access:
             status = _GONE
         finally:
             seconds = time.perf_counter() - begun
-            endpoint = getattr(scope.get("endpoint"), "__name__", "none")
+            endpoint = getattr(scope.get("endpoint"), "__name__", "none").lstrip("_")
             _REQUESTS.labels(endpoint, str(status)).inc()
             _SECONDS.labels(endpoint).observe(seconds)
             logger.info("%s %d %dB %.1fms", _address(scope), status, sent, 1000 * seconds)

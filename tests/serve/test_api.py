@@ -1,6 +1,7 @@
 """The JSON API: the records of the library, described by OpenAPI, streamed where there are many."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -169,6 +170,17 @@ def test_several_knowledge_bases_answer_under_their_names(sample_path: Path, scr
 def test_names_of_knowledge_bases_are_theirs_alone(kbs: tuple[str, ...]) -> None:
     with pytest.raises(kbtools.BadArgument, match="rename"):
         create_app(ServeSettings(kbs=kbs))
+
+
+def test_metrics_name_endpoints_by_what_they_answer(client: TestClient) -> None:
+    for path in ("/health", "/ready", "/", "/openapi.json"):
+        client.get(path)
+
+    metrics = client.get("/metrics").text
+
+    endpoints = set(re.findall(r'kbtools_requests_total\{endpoint="(\w+)"', metrics))
+    assert endpoints >= {"health", "ready", "page", "openapi"}
+    assert not any(endpoint.startswith("_") for endpoint in endpoints)
 
 
 def test_health_readiness_and_metrics(client: TestClient) -> None:
