@@ -46,8 +46,12 @@ def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Format a table; columns of numbers stand to the right."""
     filled = [[cell for row in rows if (cell := row[place])] for place in range(len(columns))]
     rules = ["---:" if cells and all(map(NUMBER.match, cells)) else "---" for cells in filled]
-    lines = [f"| {' | '.join(cells)} |" for cells in (columns, rules, *rows)]
+    lines = [f"| {' | '.join(map(escaped, cells))} |" for cells in (columns, rules, *rows)]
     return "\n".join(lines).replace("|  |", "| |").replace("|  |", "| |") + "\n"
+
+
+def escaped(cell: str) -> str:
+    return re.sub(r"(?<!\\)\|", r"\|", cell)
 
 
 def read_records() -> dict[str, dict[str, Any]]:
