@@ -1,13 +1,12 @@
 """Small faults drawn by chance from the rooms: how many of them the tests that run the faulty line see.
 
-python -m pytest tests --cov --cov-context=test      # once: which test runs which line, kept in .coverage
-python benchmarks/sampled_mutations.py [ROOM ...] [--count 60] [--seed 26] [--only 3,7]
+python -m pytest tests/kbtools/text --cov --cov-context=test      # which test runs which line, kept in .coverage
+python benchmarks/sampled_mutations.py ROOM [--count 60] [--seed 26] [--only 3,7]
 
 A fault is one change of a syntax tree: another comparison, a dropped argument, a deleted statement and so on. A kind
 is drawn first and then its place, one fault a line at most. The tests are collected once; each fault is then put into
-the functions of a divided process, in which the tests that run its line go on until one fails, those that run least
-code first. A fault outside functions is written to a copy of the checkout, and the tests start anew. Survivors are
-printed as they read: some change no behaviour, and only a reader can tell.
+the functions and values of a divided process, in which the tests that run its line go on until one fails, those that
+run least code first. Survivors are printed: some change no behaviour, and only a reader can tell.
 """
 
 import argparse
@@ -30,7 +29,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from coverage import CoverageData
-from mutations import ROOT, copy_checkout, enter_copy, preload, tests_pass
+from mutations import ROOT, copy_checkout, enter_copy, preload
 
 ROOMS = {
     **{room: [f"kbtools/{room}/*.py"] for room in "text linking pruning ranking answering comparison kb".split()},
@@ -41,8 +40,8 @@ ROOMS = {
     **{room: [f"indexers/{room}/*.py"] for room in ("readers", "updates", "elastic")},
     "folder": ["indexers/folder/*.py", "indexers/building/*.py"],
 }
-TESTS, SECONDS = 30, 15
-"""The tests of a fault, and the CPU seconds they may take: the loop that a fault makes may have no end."""
+SECONDS = 20
+"""CPU seconds of the tests of a fault: the loop that a fault makes may have no end."""
 
 COMPARISONS = {"Lt": "LtE", "LtE": "Lt", "Gt": "GtE", "GtE": "Gt", "Eq": "NotEq", "NotEq": "Eq"}
 COMPARISONS |= {"Is": "IsNot", "IsNot": "Is", "In": "NotIn", "NotIn": "In"}
@@ -216,38 +215,24 @@ def draw(files: list[str], *, count: int, seed: int) -> list[Fault]:
     return sorted(drawn.values(), key=lambda fault: (fault.file, fault.line))
 
 
-class Coverage:
-    """Which tests run which lines."""
-
-    def __init__(self, path: str) -> None:
-        data = CoverageData(path)
-        data.read()
-        self.tests: dict[str, dict[int, set[str]]] = {}
-        self.size: Counter[str] = Counter()
-        for file in data.measured_files():
-            lines = {
-                line: {sys.intern(name.partition("|")[0]) for name in names if name}
-                for line, names in data.contexts_by_lineno(file).items()
-            }
-            self.tests[file] = lines
-            self.size.update(name for names in lines.values() for name in names)
-
-    def tests_of(self, fault: Fault) -> list[str]:
-        """Return the tests that run a line of a fault, those that run least code first."""
-        tests = set().union(
-            *(
-                names
-                for file, lines in self.tests.items()
-                if file.endswith(f"/{fault.file}")
-                for line, names in lines.items()
-                if line in fault.lines
-            )
-        )
-        return sorted(tests, key=lambda test: (self.size[test], test))[:TESTS]
+def read_coverage(path: str) -> dict[str, dict[int, set[str]]]:
+    """Read which tests run which lines of which files."""
+    data = CoverageData(path)
+    data.read()
+    return {
+        file: {
+            line: {name.partition("|")[0] for name in names if name}
+            for line, names in data.contexts_by_lineno(file).items()
+        }
+        for file in data.measured_files()
+    }
 
 
-class Unpatched(Exception):
-    """A fault that cannot be put into code that is already there."""
+def tests_of(fault: Fault, coverage: dict[str, dict[int, set[str]]], size: Counter[str], *, most: int) -> list[str]:
+    """Return the tests that run a line of a fault, those that run least code first."""
+    lines = next((lines for file, lines in coverage.items() if file.endswith(f"/{fault.file}")), {})
+    tests = {name for line, names in lines.items() if line in fault.lines for name in names}
+    return sorted(tests, key=lambda test: (size[test], test))[:most]
 
 
 def put_in(fault: Fault, folder: Path) -> None:
@@ -279,7 +264,7 @@ def replace_in_functions(fault: Fault, module: ModuleType) -> None:
         code = codes.get((function.__code__.co_qualname, function.__code__.co_firstlineno))
         if code and function.__code__.co_filename == module.__file__:
             if len(code.co_freevars) != len(function.__code__.co_freevars):
-                raise Unpatched
+                raise TypeError("other variables of the function around")
             function.__code__ = code
 
 
@@ -295,7 +280,7 @@ def replace_values(fault: Fault, module: ModuleType, modules: list[ModuleType]) 
     for name, old in list(vars(module).items()):
         new, own = fresh.get(name, old), isinstance(old, type) and name == getattr(body[-1], "name", "")
         if own and old.__subclasses__():
-            raise Unpatched
+            raise TypeError("a class with others below it")
         if isinstance(old, FunctionType):
             old.__defaults__, old.__kwdefaults__ = new.__defaults__, new.__kwdefaults__
         elif not name.startswith("__") and (own or not isinstance(old, type | ModuleType)):
@@ -305,7 +290,7 @@ def replace_values(fault: Fault, module: ModuleType, modules: list[ModuleType]) 
 
 
 class Trial:
-    """A run of pytest that tries faults, each in a process of its own."""
+    """A run of pytest that tries faults, each in a process of its own; `verdicts` is the file that they go to."""
 
     def __init__(self, faults: dict[int, tuple[Fault, list[str]]], folder: Path, verdicts: Path) -> None:
         self.faults, self.folder, self.verdicts = faults, folder, verdicts
@@ -314,119 +299,85 @@ class Trial:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         tests = {item.nodeid: item for item in session.items}
         for number, (fault, names) in self.faults.items():
-            chosen = [tests[name] for name in names if name in tests]
-            self.divide(str(number), session, chosen, fault)
-        killers = {line.split("\t")[1] for line in self.verdicts.read_text().splitlines()} & set(tests)
-        for name in sorted(killers):
-            self.divide("sound", session, [tests[name]], None)
+            if not self.in_a_process(number, session, [tests[name] for name in names if name in tests], fault):
+                self.write(number, "no end")
+        killers = {line.split("\t")[1] for line in self.verdicts.read_text().splitlines()} & tests.keys()
+        self.in_a_process(0, session, [tests[name] for name in sorted(killers)], None)
         return True
 
-    def divide(self, number: str, session: pytest.Session, items: list[pytest.Item], fault: Fault | None) -> None:
-        """Run tests until one fails in a process with a fault, and write which one it was."""
+    def write(self, number: int, verdict: str) -> None:
+        with self.verdicts.open("a") as file:
+            file.write(f"{number}\t{verdict}\n")
+
+    def in_a_process(self, number: int, session: pytest.Session, items: list[pytest.Item], fault: Fault | None) -> bool:
+        """Run tests, with a fault until one fails; write which failed, and return whether the process ended itself."""
         pid = os.fork()
-        if not pid:
-            verdict = "not imported"
-            try:
+        if pid:
+            return not os.waitpid(pid, 0)[1]
+        try:
+            if fault:
                 signal.alarm(600)
                 resource.setrlimit(resource.RLIMIT_CPU, (2 * SECONDS, 2 * SECONDS))
-                if fault:
-                    put_in(fault, self.folder)
-                verdict = self.first_failure(session, items)
-            except Unpatched:
-                verdict = "unpatched"
-            except Exception as error:
-                verdict = f"not imported: {error!r}"
-            finally:
-                with self.verdicts.open("a") as file:
-                    file.write(f"{number}\t{verdict}\n")
-                os._exit(0)
-        if os.waitpid(pid, 0)[1]:
-            with self.verdicts.open("a") as file:
-                file.write(f"{number}\tno end\n")
-
-    def first_failure(self, session: pytest.Session, items: list[pytest.Item]) -> str:
-        begun = time.process_time()
-        for item, following in zip(items, [*items[1:], None], strict=True):
-            session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            if session.testsfailed:
-                return item.nodeid
-            if time.process_time() - begun > SECONDS:
-                break
-        return "survived"
+                put_in(fault, self.folder)
+            for item, following in zip(items, [*items[1:], None], strict=True):
+                failed = session.testsfailed
+                session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                if session.testsfailed > failed:
+                    self.write(number, item.nodeid)
+                    if fault:
+                        os._exit(0)
+                if fault and time.process_time() > SECONDS:
+                    break
+            self.write(number, "survived")
+        except Exception as error:
+            self.write(number, f"not put in: {error!r}")
+        finally:
+            os._exit(0)
 
 
-def try_in_functions(faults: dict[int, tuple[Fault, list[str]]], folder: Path) -> dict[int, str]:
-    """Return the verdict of each fault; tests that fail by themselves are left out."""
-    verdicts: dict[int, str] = {}
-    waiting = faults
-    while waiting:
-        written = folder / "verdicts.tsv"
-        written.write_text("")
-        files = sorted({name.partition("::")[0] for _, names in waiting.values() for name in names})
-        pid = os.fork()
-        if not pid:
-            enter_copy(folder)
-            try:
-                pytest.main(["-q", "-p", "no:cacheprovider", *files], plugins=[Trial(waiting, folder, written)])
-            finally:
-                os._exit(0)
-        os.waitpid(pid, 0)
-        rows = [line.split("\t") for line in written.read_text().splitlines()]
-        unsound = {verdict for number, verdict in rows if number == "sound"} - {"survived"}
-        verdicts |= {int(number): verdict for number, verdict in rows if number != "sound" and verdict not in unsound}
-        waiting = {
-            number: (fault, [name for name in names if name not in unsound])
-            for number, (fault, names) in waiting.items()
-            if number not in verdicts and unsound
-        }
-    return verdicts
-
-
-def try_in_copy(fault: Fault, names: list[str], folder: Path) -> str:
-    """Return the verdict of a fault that is written to the copy, where tests start anew."""
-    path = folder / fault.file
-    code = path.read_text(encoding="utf-8")
-    path.write_text(ast.unparse(fault.tree()), encoding="utf-8")
-    try:
-        return "survived" if tests_pass(folder, tuple(name.removeprefix("tests/") for name in names)) else "killed"
-    finally:
-        path.write_text(code, encoding="utf-8")
+def try_faults(faults: dict[int, tuple[Fault, list[str]]], folder: Path) -> dict[int, str]:
+    """Return the verdict of each fault; raise SystemExit where a test that saw one fails without it too."""
+    written = folder / "verdicts.tsv"
+    written.write_text("")
+    files = sorted({name.partition("::")[0] for _, names in faults.values() for name in names})
+    pid = os.fork()
+    if not pid:
+        enter_copy(folder)
+        pytest.main(["-q", "-p", "no:cacheprovider", *files], plugins=[Trial(faults, folder, written)])
+        os._exit(0)
+    os.waitpid(pid, 0)
+    rows = [line.split("\t") for line in written.read_text().splitlines()]
+    if unsound := [verdict for number, verdict in rows if number == "0" and verdict != "survived"]:
+        sys.exit(f"fail without any fault: {', '.join(unsound)}")
+    return {int(number): verdict for number, verdict in rows if number != "0"}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"of {', '.join(ROOMS)}; all unless given")
-    parser.add_argument("--count", type=int, default=60, help="faults of a room")
+    parser.add_argument("room", choices=ROOMS)
+    parser.add_argument("--count", type=int, default=60, help="faults to draw")
     parser.add_argument("--seed", type=int, default=26)
     parser.add_argument("--only", help="numbers of the faults that are tried, with commas between")
     parser.add_argument("--coverage", default=".coverage", help="the file that says which test runs which line")
-    parser.add_argument("--killers", action="store_true", help="print killed faults too")
+    parser.add_argument("--tests", type=int, default=100, help="tests of a fault at most")
     arguments = parser.parse_args()
-    coverage = Coverage(arguments.coverage)
+    coverage = read_coverage(arguments.coverage)
+    size = Counter(name for lines in coverage.values() for names in lines.values() for name in names)
     sys.dont_write_bytecode = True
     preload()
+    files = sorted(str(path.relative_to(ROOT)) for pattern in ROOMS[arguments.room] for path in ROOT.glob(pattern))
+    drawn = dict(enumerate(draw(files, count=arguments.count, seed=arguments.seed), 1))
+    chosen = map(int, arguments.only.split(",")) if arguments.only else drawn
+    faults = {n: (drawn[n], tests_of(drawn[n], coverage, size, most=arguments.tests)) for n in chosen}
     with TemporaryDirectory() as name:
-        folder = Path(name)
-        copy_checkout(folder)
-        for room in arguments.rooms or ROOMS:
-            begun = time.monotonic()
-            paths = [path for pattern in ROOMS[room] for path in ROOT.glob(pattern)]
-            files = sorted(
-                str(p.relative_to(ROOT)) for path in paths for p in ([path] if path.is_file() else path.rglob("*.py"))
-            )
-            drawn = dict(enumerate(draw(files, count=arguments.count, seed=arguments.seed), 1))
-            if arguments.only:
-                drawn = {number: drawn[number] for number in map(int, arguments.only.split(","))}
-            faults = {number: (fault, coverage.tests_of(fault)) for number, fault in drawn.items()}
-            verdicts = try_in_functions(faults, folder)
-            for number, (fault, names) in faults.items():
-                if verdicts.get(number) == "unpatched":
-                    verdicts[number] = try_in_copy(fault, names, folder)
-                verdict = verdicts.get(number, "lost")
-                if verdict in ("survived", "lost") or arguments.killers:
-                    print(f"{number:>4} {verdict} ({len(names)} tests)  {fault.label}", flush=True)
-            killed = sum(verdict not in ("survived", "lost") for verdict in verdicts.values())
-            print(f"{room}: killed {killed} of {len(drawn)}, {time.monotonic() - begun:.0f} s", flush=True)
+        copy_checkout(Path(name))
+        verdicts = try_faults(faults, Path(name))
+    for number, (fault, names) in faults.items():
+        verdict = verdicts.get(number, "lost")
+        print(f"{number:>4} {verdict} ({len(names)} tests)  {fault.label}")
+    seen = sum("::" in verdict or verdict == "no end" for verdict in verdicts.values())
+    tried = seen + sum(verdict == "survived" for verdict in verdicts.values())
+    print(f"{arguments.room}: killed {seen} of {tried} that could be put in, of {len(faults)} drawn")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@ an entity may have: namesakes, descriptions, aliases, many types, values of ever
 
 import asyncio
 import json
+import logging
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from kbtools.answering.answerer import Answerer, open_kb
 from kbtools.serve.agent_tools import make_server
 from kbtools.serve.app import create_app
 from kbtools.serve.overview import make_overview
+from kbtools.serve.responses import json_bytes
 from kbtools.serve.settings import ServeSettings
 from kbtools.serve.vocabulary import Vocabulary
 
@@ -236,6 +239,55 @@ def test_an_agent_gets_no_more_mentions_than_it_asks_for(call: Callable[..., Any
 
     assert [mention["id"] for mention in linked["mentions"]] == ["m.8", "m.9"][:shown]
     assert linked["note"] == f"{shown} of 2 mentions"
+
+
+@pytest.mark.parametrize(
+    ("name", "note"),
+    [
+        ("zzzz", "no entity has the name 'zzzz' or one like it"),
+        ("Kite", "best match first"),
+        ("Nom da", "best match first"),
+    ],
+)
+def test_an_agent_is_told_what_the_matches_are(call: Callable[..., Any], name: str, note: str) -> None:
+    assert call("lookup", name=name)["note"] == note
+
+
+def test_a_server_without_the_library_of_agents_answers_the_rest(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kbtools.serve.app.find_spec", lambda name: None)
+
+    with TestClient(create_app(ServeSettings(kbs=(str(path),)))) as client:
+        assert client.post("/mcp", json={}).status_code == 404
+        assert client.get("/api/lookup", params={"name": "kite"}).status_code == 200
+
+
+def test_a_line_of_the_log_says_when_who_and_what(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="kbtools.serve.access"):
+        client.get("/api/lookup", params={"name": "kite"})
+
+    (line,) = [record.getMessage() for record in caplog.records if record.name == "kbtools.serve.access"]
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ testclient GET /api/lookup\?name=kite 200 \d+B \d+\.\dms", line
+    )
+
+
+def test_half_a_character_is_a_question_mark_in_json() -> None:
+    assert json_bytes({"name": "a\udcffé"}) == '{"name":"a?é"}'.encode()
+
+
+def test_every_parameter_is_described_with_its_place(client: TestClient) -> None:
+    described = client.get("/openapi.json").json()["paths"]
+
+    places = {
+        path: {
+            parameter["name"]: (parameter["in"], parameter["required"]) for parameter in methods["get"]["parameters"]
+        }
+        for path, methods in described.items()
+        if "get" in methods
+    }
+    assert places["/api/entity/{id}"]["id"] == ("path", True)
+    assert places["/api/lookup"]["name"] == ("query", True)
+    assert places["/api/lookup"]["limit"] == ("query", False)
 
 
 def test_the_overview_lists_the_eight_most_frequent(path: Path) -> None:
