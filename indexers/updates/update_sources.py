@@ -201,7 +201,7 @@ def _records(lines: Iterable[tuple[int, str]], skips: Skips, languages: Language
     """Read records of changes, one a line."""
     for number, line in lines:
         try:
-            yield from read_changes(line, languages)
+            yield from _read_changes(line, languages)
         except (ValueError, RecursionError) as error:
             skips.add("no record of changes", line=number, text=line, reason=error)
 
@@ -220,7 +220,7 @@ def _text_lines(source: Source, skips: Skips) -> Iterator[tuple[int, str]]:
                 skips.add("invalid UTF-8", line=number, text=raw.decode(errors="backslashreplace"))
 
 
-def read_changes(line: str, languages: Languages) -> list[_EntityChange]:
+def _read_changes(line: str, languages: Languages) -> list[_EntityChange]:
     """Read a record into changes; raise ValueError with what is wrong with it."""
     record = DECODER.decode(line)
     if not isinstance(record, dict):
