@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from itertools import islice
 from operator import add
@@ -13,11 +13,13 @@ from kbtools.answering.limits import read_limit, read_share, require_text
 from kbtools.answering.name_candidates import rank_by_name
 from kbtools.answering.records import LinkedMention, LinkedText
 from kbtools.deadline import check_time
+from kbtools.kb.views import question_languages
 from kbtools.linking.fuzzy import link_slips
 from kbtools.linking.links import Link
 from kbtools.linking.strict import link_all_strictly
 from kbtools.text.common_words import COMMON, FUNCTION, ORDINARY, UNKNOWN, VERY_COMMON, commonness
 from kbtools.text.function_words import has_content
+from kbtools.text.lexicons import function_words, hinting_words
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question, Token
 from kbtools.text.readings import every_ngram, respaced_ngrams
@@ -124,15 +126,19 @@ def _has_case(text: str) -> bool:
     return inside * _RARE_CAPITALS > len(_WORD.findall(text)) and text != text.upper()
 
 
-def _is_headline(sentence: Question) -> bool:
+_Level = Callable[[str], int]
+"""Returns how common a folded word is in the language of a text, UNKNOWN to FUNCTION."""
+
+
+def _is_headline(sentence: Question, level: _Level) -> bool:
     """Return whether every content word of a sentence has a capital, ordinary words among them, or all letters have."""
     text = sentence.text
-    content = [token for token in sentence.tokens if token.is_word and commonness(token.text) != FUNCTION]
+    content = [token for token in sentence.tokens if token.is_word and level(token.text) != FUNCTION]
     if len(content) < 2 or not all(text[token.start].isupper() for token in content if token.text.isalpha()):
         return False
     words = sum(token.is_word for token in sentence.tokens)
     return text == text.upper() or (
-        words >= _HEADLINE and any(commonness(token.text) >= COMMON for token in content[text[0].isupper() :])
+        words >= _HEADLINE and any(level(token.text) >= COMMON for token in content[text[0].isupper() :])
     )
 
 
@@ -143,6 +149,9 @@ class TextLinker:
         self.kb = names.kb
         self.names = names
         self.context: ContextRanker | None = None
+        languages = question_languages(names.kb)
+        self.function_words, self.hinting_words = function_words(languages), hinting_words(languages)
+        self.level = self.level_in_languages if languages else commonness
         self.lengths = frozenset(length for length in names.kb.manifest.lengths if length <= _LONGEST_MENTION)
 
     def link(self, text: str, *, threshold: float, limit: int | None, context: bool = False) -> LinkedText:
@@ -162,11 +171,18 @@ class TextLinker:
             links = link_all_strictly(self.kb, sentences, [self.ngrams_of(sentence) for sentence in sentences])
             misspelt = link_slips(self.kb, sentences, links)
             for (offset, _), sentence, own in zip(batch, sentences, map(add, links, misspelt), strict=True):
-                weighed = _weigh(sentence, own, cased=cased and not _is_headline(sentence), threshold=threshold)
+                own_case = cased and not _is_headline(sentence, self.level)
+                weighed = _weigh(sentence, own, self.level, cased=own_case, threshold=threshold)
                 mentions += self.link_sentence(
                     sentence, offset, weighed, threshold=threshold, limit=limit, ranker=ranker
                 )
         return LinkedText(text, tuple(mentions))
+
+    def level_in_languages(self, word: str) -> int:
+        """Return how common a word is in the languages of questions: as in English, where these have no table of it."""
+        if word in self.function_words:
+            return FUNCTION
+        return VERY_COMMON if word in self.hinting_words else commonness(word)
 
     def ngrams_of(self, sentence: Question) -> list[Ngram]:
         """Return the n-grams of a sentence that may be names."""
@@ -206,7 +222,7 @@ class TextLinker:
 
 
 def _weigh(
-    sentence: Question, links: Sequence[Link], *, cased: bool, threshold: float
+    sentence: Question, links: Sequence[Link], level: _Level, *, cased: bool, threshold: float
 ) -> list[tuple[float, list[Link]]]:
     """Return the links of each n-gram that may be a name with its log-odds, the most certain first."""
     groups: dict[tuple[int, int], list[Link]] = {}
@@ -214,9 +230,9 @@ def _weigh(
         groups.setdefault((link.ngram.start, link.ngram.end), []).append(link)
     weighed = []
     for own in groups.values():
-        if not _may_be_mention(sentence, own[0].ngram):
+        if not _may_be_mention(sentence, own[0].ngram, level):
             continue
-        odds = max(_log_odds(sentence, link, cased=cased) for link in own)
+        odds = max(_log_odds(sentence, link, level, cased=cased) for link in own)
         if _sigmoid(odds) >= threshold:
             weighed.append((odds, own))
     return sorted(weighed, key=lambda pair: (-pair[0], pair[1][0].start - pair[1][0].end, pair[1][0].start))
@@ -226,11 +242,11 @@ def _sigmoid(odds: float) -> float:
     return 1 / (1 + math.exp(-odds))
 
 
-def _log_odds(sentence: Question, link: Link, *, cased: bool) -> float:
+def _log_odds(sentence: Question, link: Link, level: _Level, *, cased: bool) -> float:
     """Return the log-odds that words are meant as a name: by their case, how common they are, and the rung."""
-    levels = [_level_of(token.text) for token in _words_of(sentence, link.ngram)] or [COMMON]
-    odds = _CASES[_case_of(sentence, link, cased=cased, content=sum(level != FUNCTION for level in levels))]
-    odds += sum(_RARITIES[level] for level in levels)
+    levels = [_level_of(token.text, level) for token in _words_of(sentence, link.ngram)] or [COMMON]
+    odds = _CASES[_case_of(sentence, link, cased=cased, content=sum(own != FUNCTION for own in levels))]
+    odds += sum(_RARITIES[own] for own in levels)
     return odds + (FUZZY if link.rung is Rung.FUZZY else LOOSER * max(0, link.rung - Rung.CASE))
 
 
@@ -238,9 +254,9 @@ def _words_of(sentence: Question, ngram: Ngram) -> list[Token]:
     return [token for token in sentence.tokens[ngram.first : ngram.last + 1] if token.is_word]
 
 
-def _level_of(word: str) -> int:
+def _level_of(word: str, level: _Level) -> int:
     """Return how common a word is; a number or a letter is as common as words are."""
-    return COMMON if len(word) == 1 or word.isdigit() else commonness(word)
+    return COMMON if len(word) == 1 or word.isdigit() else level(word)
 
 
 def _case_of(sentence: Question, link: Link, *, cased: bool, content: int) -> _Case:
@@ -260,12 +276,12 @@ def _case_of(sentence: Question, link: Link, *, cased: bool, content: int) -> _C
     return _Case.INITIAL if name[1:] == name[1:].lower() else _Case.OTHER
 
 
-def _may_be_mention(sentence: Question, ngram: Ngram) -> bool:
+def _may_be_mention(sentence: Question, ngram: Ngram, level: _Level) -> bool:
     """Leave out function words, which titles such as `It` would flood, but for titles and codes as they are written.
 
     `The Who` may be a name where every word is a capital, and `OR` where the sentence has small letters.
     """
-    if has_content(ngram.form):
+    if has_content(ngram.form) and any(level(word) != FUNCTION for word in ngram.form.split(" ")):
         return True
     written = sentence.text[ngram.start : ngram.end]
     words = written.split()

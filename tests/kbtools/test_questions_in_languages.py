@@ -170,3 +170,17 @@ def test_a_language_without_a_table_has_its_own_words_alone() -> None:
     assert not lexicon("tlh").function_words
     assert stem("tlh", "words") == "words"
     assert stem("fi", "taloissa") == "talo"
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "mentions"),
+    [
+        ("de", "WO WAR ALBERT EINSTEIN?", ["ALBERT EINSTEIN"]),
+        ("de", "Wo war Albert Einstein?", ["Albert Einstein"]),
+        ("de", "Wo ist hier der Faust?", ["Faust"]),
+    ],
+)
+def test_function_words_are_no_mentions_of_a_text_in_their_language(
+    kb: Answerer, lang: str, text: str, mentions: list[str]
+) -> None:
+    assert [mention.text for mention in kb.link(text, lang=lang).mentions] == mentions
