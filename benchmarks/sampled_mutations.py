@@ -179,13 +179,13 @@ def find_faults(file: str) -> Iterator[Fault]:
 
     def walk(node: ast.AST, names: list[str], lines: range, inside: bool) -> Iterator[Fault]:
         function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        if function:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             own = [arg.arg for arg in (*node.args.args, *node.args.kwonlyargs) if arg.arg not in ("self", "cls")]
             stored = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-            names, lines = list(dict.fromkeys(own + stored)), range(node.body[0].lineno, node.end_lineno + 1)
+            names, lines = list(dict.fromkeys(own + stored)), range(node.body[0].lineno, (node.end_lineno or 0) + 1)
         elif inside and isinstance(node, ast.stmt):
             block = getattr(node, "body", None)
-            lines = range(node.lineno, max(block[0].lineno if block else node.end_lineno + 1, node.lineno + 1))
+            lines = range(node.lineno, max(block[0].lineno if block else (node.end_lineno or 0) + 1, node.lineno + 1))
         for kind, new in changes(node, names):
             if ast.dump(node) != ast.dump(new):
                 yield Fault(file, places[id(node)], node, new, kind, lines, inside)
@@ -244,7 +244,7 @@ def put_in(fault: Fault, folder: Path) -> None:
         own = os.path.realpath(loader.path) == path
         return compile(fault.tree(), loader.path, "exec") if own else read(loader, name)
 
-    SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
+    SourceFileLoader.get_code = get_code  # type: ignore[assignment, method-assign]
     modules = [module for module in sys.modules.values() if type(module) is ModuleType]
     for module in modules:
         if os.path.realpath(vars(module).get("__file__") or "/") == path:

@@ -1,6 +1,8 @@
 """All that the commands about entities print, over a few entities with all that an entity may have."""
 
 import json
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -175,3 +177,61 @@ def test_one_of_several_bearers_is_shown_with_a_hint(path: Path) -> None:
     assert [result.stdout.split("\n")[0] for result in results] == ["Kite (m.1) [-]", "Ada Venn (m.8)"]
     assert results[0].stderr == "other entities are called 'Kite' too, or alike; kbtools lookup lists them\n"
     assert results[1].stderr == ""
+
+
+@pytest.fixture
+def files(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a copy of the knowledge base, and files of an update beside it."""
+    shutil.copytree(path, tmp_path / "x.kb")
+    (tmp_path / "gone=1.txt").write_text("m.2\nm.404\n")
+    (tmp_path / "same.tsv").write_text("old\tnew\nm.7\tm.8\n")
+    records = {
+        "gone.facts": [{"subject": "m.1", "relation": "book.pages", "object": '"312"'}],
+        "gone.names": [
+            {"id": "m.1", "alias": "The Iron Kite"},
+            {"id": "m.1", "name": "No"},
+            {"id": "m.9", "name": "N"},
+        ],
+        "gone.types": [{"id": "m.1", "type": "book.book"}],
+        "new.facts": [{"subject": "m.5", "relation": "book.author", "object": entity} for entity in ("m.9", "m.7")],
+        "new.names": [{"id": "m.5", "name": "Lamp"}],
+        "new.types": [{"id": "m.5", "type": "book.book"}],
+        "new": [{"id": "m.1", "rename": {"Kite": "Kite I"}}, 1],
+    }
+    for name, lines in records.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+UPDATED = """\
+x.kb: 1 entity added, 1 entity merged, 2 entities removed, 3 facts added, 3 facts removed, 2 names added, 3 names \
+removed, 1 type added, 2 types removed; content ...
+not there: 1 entities; first: m.404
+not there: 2 names; first: m.1 No
+skipped 1 of 2 lines: no record of changes; first: new.jsonl:2: '1' ('no JSON object')
+"""
+
+
+def test_an_update_tells_what_was_made_of_each_file(files: Path) -> None:
+    arguments = [
+        *(
+            "--add",
+            "new.jsonl",
+            "--facts",
+            "new.facts.jsonl",
+            "--names",
+            "new.names.jsonl",
+            "--types",
+            "new.types.jsonl",
+        ),
+        *("--redirects", "same.tsv", "--remove", "gone=1.txt", "--remove", "facts=gone.facts.jsonl"),
+        *("--remove", "names=gone.names.jsonl", "--remove", "types=gone.types.jsonl", "--max-bad", "1"),
+    ]
+
+    result = CliRunner().invoke(main, ["update", "x.kb", *arguments])
+
+    assert result.exit_code == 0, result.output
+    assert re.sub(r"content [0-9a-f]{16}", "content ...", result.stdout) == UPDATED
+    shown = CliRunner().invoke(main, ["show", "x.kb", "m.8"]).stdout
+    assert "  object of 2 facts\n    Kite I (m.1)  book.author\n    Lamp (m.5)  book.author\n" in shown

@@ -1,15 +1,19 @@
 """Looking names up: every bearer, by rung and prior, with reasons; the same in every backend."""
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from kbtools.answering.answerer import Answerer
+from kbtools.answering.records import EntityMatch
 from kbtools.errors import BadArgument, UnknownType
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.text.normaliser import normal_form
 from kbtools.text.readings import rewrite, variant_table
+from kbtools.text.rungs import Rung
 from tests.conftest import World
 
 
@@ -48,6 +52,37 @@ def test_scores_fall_from_match_to_match_and_stay_within_bounds(sample: Answerer
         scores = [match.score for match in sample.lookup(name, limit=None).matches]
         assert scores == sorted(scores, reverse=True)
         assert all(0 < score <= 100 for score in scores)
+
+
+@pytest.mark.parametrize("of_type", [None, "location.location"])
+def test_bearers_are_ranked_and_scored_as_a_plain_loop_would(sample_memory: Answerer, of_type: str | None) -> None:
+    names = ["It", "springfield", "the springfield", "Harry Potter", "harry poter", "dune", "Paris", "stephen king"]
+    for result in sample_memory.lookup_many(names, type=of_type, limit=None):
+        matches = result.matches
+        facts = {match.id: sample_memory.entity(match.id) for match in matches}
+        weights = {entity: (1 + own.facts_out + own.facts_in) ** 0.6 for entity, own in facts.items()}
+        shared = defaultdict(float)
+        for match in matches:
+            shared[group_of(match)] += weights[match.id]
+        for match in matches:
+            prior = weights[match.id] / shared[group_of(match)]
+            rung = list(Rung)[[own.label for own in Rung].index(match.rung)]
+            score = (
+                100 - 5 * (rung - 1) - 5 * (1 - prior)
+                if rung < Rung.FUZZY
+                else (100 - 5 * (Rung.FUZZY - 1)) * match.similarity / 100 - (1 - prior) / 100
+            )
+            assert match.prior == pytest.approx(prior, abs=1e-6)
+            assert match.score == pytest.approx(score, abs=1e-3)
+            assert match.id == facts[match.id].id
+            assert match.types == facts[match.id].types
+        assert len({match.id for match in matches}) == len(matches)
+        assert [match.score for match in matches] == sorted([match.score for match in matches], reverse=True)
+
+
+def group_of(match: EntityMatch) -> tuple[str, str]:
+    """Tell who shares a name: bearers found on one rung, by one form where it was found fuzzily."""
+    return match.rung, normal_form(match.matched_name) if match.rung == Rung.FUZZY.label else ""
 
 
 def test_a_misspelt_name_is_found_fuzzily_and_says_so(sample: Answerer) -> None:
