@@ -29,7 +29,7 @@ from kbtools.pruning.pruners import Pruner, make_pruner
 from kbtools.ranking.contracts import RelationScorer, Teachable
 from kbtools.ranking.direction import DirectedScorer, Directions
 from kbtools.ranking.opened_system import TOGETHER, OpenedSystem
-from kbtools.ranking.parts import PartNames, Parts
+from kbtools.ranking.parts import PartNames, Parts, spoken_name
 from kbtools.ranking.system import System
 from kbtools.ranking.taught import Taught, TaughtQuestion, TaughtScorer, Teaching, prefer_taught
 from kbtools.text.printable import html_table
@@ -230,8 +230,10 @@ class Answerer:
         if not isinstance(scorer, Teachable):
             return whole
         directed = whole if isinstance(whole, DirectedScorer) else None
-        made_of = self.parts.made_of(name) if taught is self.taught else ""
-        head = self.teaching.head(taught, name, scorer, directed, made_of=made_of)
+        # What is learned in a language counts there: other labels have other scores.
+        spoken = spoken_name(name, self.kb)
+        made_of = f"{self.parts.made_of(name)} {spoken}" if taught is self.taught else ""
+        head = self.teaching.head(taught, spoken, scorer, directed, made_of=made_of)
         return TaughtScorer(scorer, head, directed) if head else whole
 
     @with_options(QueryOptions, top=TOP, answers=ANSWERS)

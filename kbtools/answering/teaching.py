@@ -297,7 +297,7 @@ def taught_lines(answerer: Answerer, result: Result) -> list[str]:
     first, lines = result.candidates[0], [f"  taught by {result.taught:,} questions"]
     question = Question.read(result.question)
     for name in system.every_scorer:
-        if isinstance(scorer := answerer.parts.scorer(name), Teachable):
+        if isinstance(scorer := answerer.parts.scorer(name, answerer.kb), Teachable):
             (vector,) = scorer.embed([MarkedQuestion(question, first.mention.start, first.mention.end)])
             cosines = taught.embedded(name, scorer) @ vector
             nearest = taught.questions[int(cosines.argmax())]

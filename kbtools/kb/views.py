@@ -116,7 +116,7 @@ class InLanguages(CalledIn):
     @cached_property
     def manifest(self) -> Manifest:
         """The manifest under its own digest, so that its results are not taken for those of all names."""
-        digest = hashlib.sha256(f"in {' '.join(self.languages)} {self.kb.manifest.digest}".encode()).hexdigest()
+        digest = hashlib.sha256(f"asked in {' '.join(self.languages)} {self.kb.manifest.digest}".encode()).hexdigest()
         return replace(self.kb.manifest, digest=digest)
 
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:

@@ -196,7 +196,7 @@ class Parts:
 
     def scorer(self, name: str, kb: KnowledgeBase | None = None) -> RelationScorer:
         """Return a relation scorer, for the languages of a view if one is given."""
-        key = " ".join([name, *question_languages(kb or self.kb)])
+        key = spoken_name(name, kb or self.kb)
         if key not in self.scorers:
             if len(self.scorers) > _MOST_SCORERS:
                 self.scorers.pop(next(iter(self.scorers)))
@@ -257,3 +257,8 @@ class Parts:
     def guide_kind(self, pruner: str) -> str | None:
         """Return the part of a folder of models that holds what guides a pruner."""
         return {"tagger": TAGGER, "vectors": SUBJECT, None: None}[guide_of(load_class(PRUNERS, pruner))]
+
+
+def spoken_name(name: str, kb: KnowledgeBase) -> str:
+    """Return the name of a relation scorer with the languages of questions, if they are others than English."""
+    return " ".join([name, *question_languages(kb)])

@@ -184,3 +184,18 @@ def test_function_words_are_no_mentions_of_a_text_in_their_language(
     kb: Answerer, lang: str, text: str, mentions: list[str]
 ) -> None:
     assert [mention.text for mention in kb.link(text, lang=lang).mentions] == mentions
+
+
+def test_a_head_is_learned_from_the_labels_of_the_language_asked_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KBTOOLS_TAUGHT", str(tmp_path / "taught.tsv"))
+    out = tmp_path / "k.kb"
+    taught = kbtools.index(facts=FACTS, names=NAMES, relations=RELATIONS, out=out, language="en,")
+    taught.teach("Albert Einsteins Wiege", "e", "P19")
+    taught.query("where did Albert Einstein die", scorer="static")  # learns in English first
+    after_english = taught.query("Albert Einsteins Wiege bitte", lang="de", scorer="static").candidates
+    alone = kbtools.open(out).query("Albert Einsteins Wiege bitte", lang="de", scorer="static").candidates
+
+    assert [candidate.score for candidate in after_english] == [candidate.score for candidate in alone]
+    assert after_english[0].relation == "P19"
