@@ -13,13 +13,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from fbsq import first_lines, questions, sources
+from fbsq import SMALL, first_lines, parse, questions, sources
+from figures import show_table
 from paper_tables import AVERAGED, NETWORKS, PRUNINGS, SUBJECTS, paper_sections
 
 import kbtools
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Grid
-from kbtools.comparison.summary import aligned, make_report, terminal_table
+from kbtools.comparison.summary import make_report, terminal_table
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.kb.contract import KnowledgeBase
@@ -73,7 +74,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("build/table1"))
     parser.add_argument("--limit", type=int, help="take only the first questions of every file")
     parser.add_argument("--epochs", action="append", default=[], help="of all models; of one NAME=N, or PART/NAME=N")
-    arguments = parser.parse_args()
+    arguments = parse(parser, limit=20, epochs=["1"], out=SMALL / "table1")
     torch.set_num_threads(1)
     if not arguments.kb.exists():
         build(sources(), arguments.kb, options=ReadOptions(), watch=BuildProgress())
@@ -91,7 +92,7 @@ def main() -> None:
     print(terminal_table(report))
     for section in paper_sections(report):
         print("\n" + section.title + ". " + section.lead)
-        print("\n".join(aligned([section.head, *section.rows], section.words)))
+        show_table(section.title, section.head, section.rows)
     print(
         f"\nn = {len(report.run):,} test questions, {len(splits.train):,} to learn from; epochs: {', '.join(trained)}"
     )

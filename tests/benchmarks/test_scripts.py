@@ -69,7 +69,6 @@ ELSEWHERE = {
     "mutations": "runs tests",
     "sampled_mutations": "runs tests",
     "reliability": "minutes of processes that are killed",
-    "table1": "trains ten networks",
     "wikidata_dump": "run by wikidata",
 }
 """Scripts without --small, and why."""
