@@ -146,7 +146,7 @@ def terminal_table(report: Report) -> str:
             + [show(name, cell.figures[name]) for name in names[1:]]
             + [report.run.weights_text(cell.cell)]
         )
-    lines = [*aligned(rows, len(parts)), _excluded_text(report.run), "* control; best: " + best_text(report)]
+    lines = [*_aligned(rows, len(parts)), _excluded_text(report.run), "* control; best: " + best_text(report)]
     return "\n".join(lines)
 
 
@@ -161,7 +161,7 @@ def cell_names(report: Report, cell: Cell) -> list[str]:
     return names[: len(part_names(report))]
 
 
-def aligned(rows: Sequence[Sequence[str]], words: int) -> Iterable[str]:
+def _aligned(rows: Sequence[Sequence[str]], words: int) -> Iterable[str]:
     """Lay out rows, the first columns and the last one to the left and the rest to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
