@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import figures
 import pytest
@@ -91,3 +92,26 @@ def test_a_table_may_have_two_columns_of_one_name(monkeypatch: pytest.MonkeyPatc
         "\n| chain |\n| --- |\n| b |\n",
         "\nIt takes 3 s.\n",
     ]
+
+
+def test_a_record_is_measured_again_by_its_own_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+
+    def measure() -> None:
+        seen.append(sys.argv)
+        figures.show_table("share", ["run", "right"], [[len(seen), "97%"]])
+
+    monkeypatch.setitem(sys.modules, "count_runs", SimpleNamespace(main=measure))
+    monkeypatch.setattr(figures, "FOLDER", tmp_path / "benchmarks" / "figures")
+    monkeypatch.setattr(figures, "recorded", {})
+    (tmp_path / "benchmarks").mkdir()
+
+    for command in (["count_runs.py", "--limit", "3"], []):
+        monkeypatch.setattr(sys, "argv", ["figures.py", "runs", *command])
+        figures.main()
+
+    record = figures.read_records()["runs"]
+    assert seen == [["count_runs.py", "--limit", "3"]] * 2
+    assert record["command"] == "python benchmarks/count_runs.py --limit 3"
+    assert record["code"] == figures.code_versions()
+    assert record["tables"] == {"share": {"columns": ["run", "right"], "rows": [["2", "97 %"]]}}
