@@ -73,7 +73,11 @@ def command(
     if one and not problems:
         echo(f"{file.path}: {len(file.read()):,} questions")
     elif not one:
-        _show_report(report(answerer), file.path, as_json)
+        measured = report(answerer)
+        if as_json:
+            echo_json({"file": str(file.path), **measured.to_json()})
+        else:
+            echo(*_report_lines(measured, file.path))
     echo(*(f"not taught: {problem:.300}" for problem in problems[:_SHOWN]), err=True)
     if problems:
         raise BadQuestions(f"{len(problems):,} of {len(lessons):,} questions were not taught")
@@ -82,13 +86,6 @@ def command(
 def _read_words(words: tuple[str, ...]) -> Lesson:
     """Read a question with subject and relation, or with an answer."""
     return Lesson(*words) if len(words) == 3 else Lesson(words[0], answer=words[1])
-
-
-def _show_report(measured: TeachingReport, path: Path, as_json: bool) -> None:
-    if as_json:
-        echo_json({"file": str(path), **measured.to_json()})
-    else:
-        echo(*_report_lines(measured, path))
 
 
 def _report_lines(measured: TeachingReport, path: Path) -> Iterator[str]:

@@ -9,7 +9,6 @@ import numpy as np
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.name_candidates import STEP
 from kbtools.answering.records import EntityMatch
-from kbtools.answering.results import Named
 from kbtools.deadline import check_time
 from kbtools.errors import IncomingMissing, UnknownType
 from kbtools.kb.ids import canonical_id, is_literal, literal_text
@@ -89,17 +88,13 @@ def reconcile(edition: Edition, query: ReconciliationQuery) -> list[dict[str, An
             "id": candidate.match.id,
             "name": candidate.match.name or candidate.match.id,
             **({"description": candidate.match.description} if candidate.match.description else {}),
-            "type": [_type_record(kind) for kind in candidate.match.types],
+            "type": [{"id": kind.id, "name": kind.name or kind.id} for kind in candidate.match.types],
             "score": candidate.score,
             "features": candidate.features(),
             "match": certain == [candidate] and candidate is scored[0],
         }
         for candidate in scored[: query.count]
     ]
-
-
-def _type_record(kind: Named) -> dict[str, str]:
-    return {"id": kind.id, "name": kind.name or kind.id}
 
 
 def _fact_values(edition: Edition, matches: Sequence[EntityMatch], query: ReconciliationQuery) -> _FactValues:

@@ -72,10 +72,6 @@ def error_record(error: KBToolsError) -> dict[str, Any]:
     return {"error": {"kind": type(error).__name__, "message": str(error)}}
 
 
-def _error_status(error: KBToolsError) -> int:
-    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
-
-
 def error_response(request: Request, error: Exception) -> Response:
     """Answer with the sentence of an error; what nobody foresaw is logged, and its text is not told."""
     if not isinstance(error, KBToolsError):
@@ -84,7 +80,7 @@ def error_response(request: Request, error: Exception) -> Response:
         return json_response(
             {"error": {"kind": "InternalError", "message": "the server failed; its log says why"}}, 500
         )
-    status = _error_status(error)
+    status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
     response = json_response(error_record(error), status)
     if status in (408, 413):  # the rest of the body is still to come
         response.headers["connection"] = "close"

@@ -72,7 +72,9 @@ def run_server(settings: ServeSettings, *, host: str, port: int, workers: int, a
         listener = stack.enter_context(listen(host, port))
         settings = replace(settings, hosts=hosts_answered(listener.getsockname()[0], settings.hosts))
         if workers > 1:
-            _check_kbs(settings)
+            # Opened once, since a worker that cannot would be started again and again.
+            for name, kb in zip(kb_names(settings.kbs), settings.kbs, strict=True):
+                open_live_kb(name, kb, settings).edition.answerer.close()
             settings.to_environment()
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(stack.enter_context(temporary_folder()))
         config = uvicorn.Config(
@@ -95,12 +97,6 @@ def run_server(settings: ServeSettings, *, host: str, port: int, workers: int, a
                 Multiprocess(config, sockets=[listener]).run()
             else:
                 uvicorn.Server(config).run(sockets=[listener])
-
-
-def _check_kbs(settings: ServeSettings) -> None:
-    """Open each knowledge base once: a worker that cannot would be started again and again."""
-    for name, kb in zip(kb_names(settings.kbs), settings.kbs, strict=True):
-        open_live_kb(name, kb, settings).edition.answerer.close()
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -49,11 +49,6 @@ def _schema() -> tantivy.Schema:
     return builder.build()
 
 
-def _trigrams_of(form: str) -> list[str]:
-    """List the distinct trigrams of a form."""
-    return sorted({form[start : start + 3] for start in range(len(form) - 2)})
-
-
 class FuzzyWriter:
     """A writer of the distinct normal forms, each with the row of a name that has it."""
 
@@ -183,7 +178,8 @@ class FuzzyIndex:
 
     def near(self, form: str) -> list[int]:
         """Recall the rows of names that share the rarest trigrams of a form."""
-        names = {trigram: self.searcher.doc_freq(_TRIGRAMS, trigram) for trigram in _trigrams_of(form)}
+        trigrams = sorted({form[start : start + 3] for start in range(len(form) - 2)})
+        names = {trigram: self.searcher.doc_freq(_TRIGRAMS, trigram) for trigram in trigrams}
         rarest = sorted(filter(names.get, names), key=names.__getitem__)[:_RAREST]
         terms = [tantivy.Query.term_query(self.schema, _TRIGRAMS, trigram) for trigram in rarest]
         return self.search(

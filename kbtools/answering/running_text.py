@@ -21,7 +21,7 @@ from kbtools.text.common_words import COMMON, FUNCTION, ORDINARY, UNKNOWN, VERY_
 from kbtools.text.function_words import has_content
 from kbtools.text.lexicons import function_words, hinting_words
 from kbtools.text.ngrams import Ngram
-from kbtools.text.question import Question, Token
+from kbtools.text.question import Question
 from kbtools.text.readings import every_ngram, respaced_ngrams
 from kbtools.text.rungs import Rung
 
@@ -244,14 +244,11 @@ def _sigmoid(odds: float) -> float:
 
 def _log_odds(sentence: Question, link: Link, level: _Level, *, cased: bool) -> float:
     """Return the log-odds that words are meant as a name: by their case, how common they are, and the rung."""
-    levels = [_level_of(token.text, level) for token in _words_of(sentence, link.ngram)] or [COMMON]
+    tokens = sentence.tokens[link.ngram.first : link.ngram.last + 1]
+    levels = [_level_of(token.text, level) for token in tokens if token.is_word] or [COMMON]
     odds = _CASES[_case_of(sentence, link, cased=cased, content=sum(own != FUNCTION for own in levels))]
     odds += sum(_RARITIES[own] for own in levels)
     return odds + (FUZZY if link.rung is Rung.FUZZY else LOOSER * max(0, link.rung - Rung.CASE))
-
-
-def _words_of(sentence: Question, ngram: Ngram) -> list[Token]:
-    return [token for token in sentence.tokens[ngram.first : ngram.last + 1] if token.is_word]
 
 
 def _level_of(word: str, level: _Level) -> int:

@@ -37,11 +37,6 @@ _ALIKE = str.maketrans("cqzxjvpdi", "kkssgfbty")
 """Letters that are often written for each other, though they do not always sound alike."""
 
 
-def _skeletons(joined: str) -> list[str]:
-    """Return the consonants of names, one a line."""
-    return _VOWELS.sub("", joined).split("\n")
-
-
 def _sounds(joined: str) -> list[str]:
     """Return a crude form of how names sound, one a line: letters that are often exchanged are the same."""
     joined = _DIGRAPH.sub(lambda match: _DIGRAPHS[match[0]], joined).translate(_ALIKE)
@@ -62,7 +57,7 @@ def features_of(form: str, nearest: Sequence[SimilarName], popularity: Sequence[
     """Describe names, the nearest first, beside the form that may be a misspelling of one: (names, features)."""
     names = [name.form for name in nearest]
     joined = "\n".join((form, *names))
-    (skeleton, *own_skeletons), (sound, *own_sounds) = _skeletons(joined), _sounds(joined)
+    (skeleton, *own_skeletons), (sound, *own_sounds) = _VOWELS.sub("", joined).split("\n"), _sounds(joined)
     (alone, *own_alone) = joined.replace(" ", "").split("\n")
     count = len(names)
 

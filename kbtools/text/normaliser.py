@@ -118,11 +118,6 @@ def split_words(folded: str) -> list[str]:
     return spaced.split()
 
 
-def _punctuation_form(folded: str) -> str:
-    """Keep what a text without a word is made of: its marks, without spaces."""
-    return "".join(folded.split())
-
-
 def normal_form(text: str) -> str:
     """Return the form under which a name is stored and looked up.
 
@@ -130,7 +125,8 @@ def normal_form(text: str) -> str:
     that only a text with nothing to see has an empty normal form.
     """
     folded = fold(text)
-    return " ".join(split_words(folded)) or _punctuation_form(folded)
+    # A text without a word is its marks, without spaces.
+    return " ".join(split_words(folded)) or "".join(folded.split())
 
 
 def normal_forms(texts: Sequence[str]) -> list[str]:
