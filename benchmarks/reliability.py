@@ -73,7 +73,7 @@ def state(out: Path) -> str:
     try:
         relations = set(EmbeddedKB(out).relations)
     except KBMissing as error:
-        return "put back by the next run" if "brings the old one back" in str(error) else "LOST"
+        return "put back by the next run" if " restores the old one" in str(error) else "LOST"
     damaged = list(find_damage(out, EmbeddedKB(out).manifest))
     return "DAMAGED" if damaged else "the new one" if "of_the_new_one" in relations else "the old one"
 

@@ -74,7 +74,7 @@ class Home:
         if self.elasticsearch is None:
             answerer = open_kb(self.path, backend=backend, models=models, **parts)
         elif backend != EMBEDDED:
-            raise click.UsageError("--elasticsearch is a backend of its own; leave --backend out")
+            raise click.UsageError("--elasticsearch is a backend itself; remove --backend")
         else:
             folder = models_folder(models)
             open_cluster = load_class(BACKENDS, "elasticsearch")
@@ -182,13 +182,14 @@ def _read_url(context: click.Context, option: click.Parameter, text: str | None)
     # A URL with a user in it, or `user:password@host` without its scheme.
     if "@" in text and (is_url or " " not in text):
         raise click.UsageError(
-            "no password on the command line, where others can read it: set KBTOOLS_ELASTICSEARCH_PASSWORD, or name a "
+            "passwords are not accepted on the command line, where others can read them: set "
+            "KBTOOLS_ELASTICSEARCH_PASSWORD, or name a "
             "file in KBTOOLS_ELASTICSEARCH_PASSWORD_FILE"
         )
     if not is_url:
         mistaken = f", found {text!r}" if " " in text else ""  # one word may be a secret
         raise click.UsageError(
-            f"--elasticsearch takes a URL{mistaken}; give it as --elasticsearch=http://host:9200, "
-            "or put --elasticsearch behind the other arguments"
+            f"--elasticsearch takes a URL{mistaken}; use --elasticsearch=http://host:9200, or put "
+            "--elasticsearch after the other arguments"
         )
     return Elasticsearch(text)

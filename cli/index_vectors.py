@@ -29,7 +29,7 @@ def read_vectors_options(command: Function) -> Function:
     def gathered(*args: Any, vectors: Path | None, ids: Path | None, **kwargs: Any) -> object:
         if vectors is None or ids is None:
             if vectors or ids:
-                raise click.UsageError("give --vectors and --ids together")
+                raise click.UsageError("use --vectors and --ids together")
             return command(*args, read_vectors=None, **kwargs)
 
         def read(kb: KnowledgeBase) -> "GivenVectors":
@@ -86,7 +86,7 @@ def command(
     a file. kbtools query --pruning dense and kbtools similar use them.
     """
     if subject and read_vectors:
-        raise click.UsageError("give --subject, or vectors made elsewhere, not both")
+        raise click.UsageError("use --subject or --vectors, not both")
     kb = home.open_intact().kb
     vectors = read_vectors(kb).entity_vectors() if read_vectors else _trained_vectors(kb, models, subject)
     # The clients of a cluster and of FAISS are loaded by whoever needs one of them.
@@ -107,7 +107,7 @@ def command(
 def _trained_vectors(kb: KnowledgeBase, models: Path | None, subject: str | None) -> EntityVectors:
     """Return the vectors of a subject scorer, or of TransE."""
     if models is None:
-        raise ModelMissing("name the folder of trained vectors with --models, or give --vectors and --ids")
+        raise ModelMissing("name the folder of trained vectors with --models, or use --vectors and --ids")
     if subject:
         from kbtools.ranking.models import subject_vectors
 

@@ -84,9 +84,9 @@ def check(home: Home, as_json: bool) -> None:
     if damages:
         sys.exit(1)
     if not checked and not as_json:
-        echo(f"{path}: every file has its size; its build kept no checksums, index again to have them", err=True)
+        echo(f"{path}: all files have the right size; the build stored no checksums, index again to add them", err=True)
     elif not as_json:
-        echo(f"{path}: every file is as it was written, {count} files, {size_text(size)}")
+        echo(f"{path}: all files are intact, {count} files, {size_text(size)}")
 
 
 def _vectors_record(kb: FolderKB) -> dict[str, Any] | None:

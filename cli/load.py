@@ -16,7 +16,7 @@ from kbtools.indexers.folder.kb_folder import read_manifest
 if TYPE_CHECKING:
     from kbtools.indexers.elastic.loading import LoadOptions
 
-COUNTS_STAY = "counts stay in the folder: on a cluster the numbers of facts decide how likely a name means an entity"
+COUNTS_STAY = "counts are not loaded: on a cluster, the number of facts decides how likely a name means an entity"
 
 
 @click.command(

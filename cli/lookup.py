@@ -19,9 +19,9 @@ def _lines(result: LookupResult, *, explain: bool) -> Iterator[str]:
     """Lay a look-up out, a match a line."""
     yield result.text
     if not result.matches:
-        yield "  no entity has that name" + (f" and the type {result.type}" if result.type else "")
+        yield "  no entity has this name" + (f" and the type {result.type}" if result.type else "")
     if result.other_languages:
-        yield f"  no name in {', '.join(result.languages)} is like it; in other languages:"
+        yield f"  no name in {', '.join(result.languages)} is similar; in other languages:"
     for place, match in enumerate(result.matches, 1):
         types = ", ".join(kind.name or kind.id for kind in match.types)
         found_by = f"[{match.rung}: {match.matched_name}]"

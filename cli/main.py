@@ -123,7 +123,7 @@ class _LazyGroup(click.Group):
             if ctx.params["debug"]:
                 raise
             if is_out_of_memory(error):
-                echo("Error: the system gives no more memory; allow more (ulimit -v) or close programs", err=True)
+                echo("Error: out of memory; raise the limit (ulimit -v) or close other programs", err=True)
             elif isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
                 extra = EXTRAS[error.name]
                 echo(f"Error: this needs {error.name}; install it with {install_command(extra)}", err=True)

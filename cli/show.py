@@ -26,7 +26,7 @@ def _lines(entity: Entity, outgoing: Facts, incoming: Facts | None) -> Iterator[
     if entity.description:
         yield f"  {entity.description}"
     if entity.prior is not None:
-        yield f"  prior {entity.prior:.3f}, how likely its name means it"
+        yield f"  prior {entity.prior:.3f}, the probability that its name means it"
     if entity.aliases:
         yield f"  also {', '.join(name + _languages_of(name, entity) for name in entity.aliases)}"
     if entity.types:

@@ -51,7 +51,7 @@ def command(
     if len(text) > 3:
         raise click.UsageError("give a FILE, or a QUESTION with SUBJECT and RELATION, each in quotes")
     if sum(map(bool, (text, listing, remove, export))) > 1:
-        raise click.UsageError("give something to teach, --list, --remove or --export, not several")
+        raise click.UsageError("use only one of a question, --list, --remove and --export")
     answerer = home.open(models=models)
     file = require_file(answerer)
     if listing:
@@ -96,7 +96,7 @@ def _report_lines(measured: TeachingReport, path: Path) -> Iterator[str]:
     if not measured.questions:
         return
     yield (
-        f"right, each by what the others teach: {measured.before:.1%} -> {measured.after:.1%}, a gain of "
+        f"correct, each after learning from the others: {measured.before:.1%} -> {measured.after:.1%}, a gain of "
         f"{100 * measured.low:+.1f} to {100 * measured.high:+.1f} points (95 %)"
     )
     for one in measured.relations:
@@ -104,5 +104,5 @@ def _report_lines(measured: TeachingReport, path: Path) -> Iterator[str]:
     if measured.untaught:
         more = ", ..." if measured.untaught > len(measured.first_untaught) else ""
         yield f"untaught: {measured.untaught:,} relations, {', '.join(measured.first_untaught)}{more}"
-        yield "  they lose a little where others are taught: teach one question for each that people ask about"
+        yield "  they lose a little to taught relations: teach a question for each one that people ask about"
     yield from (f"still wrong: {question}" for question in measured.wrong)

@@ -85,7 +85,7 @@ def command(
             _say(line)
     else:
         _say(f"weights: {PLANS[profile].weights}, the profile's own")
-    _say(f"now ask: kbtools query --kb {home.path} --models {models} QUESTION")
+    _say(f"next: kbtools query --kb {home.path} --models {models} QUESTION")
 
 
 def _add_part(name: str, *examples: str) -> Callable[[Callable[..., None]], click.Command]:
@@ -198,7 +198,7 @@ def _ranking(
     from kbtools.ranking.system import POPULARITY, WEIGHTED_SUM
 
     if in_doubt and ranker == WEIGHTED_SUM:
-        raise click.UsageError("--in-doubt needs a ranker that learns how sure it is: leave it out, or --ranker")
+        raise click.UsageError("--in-doubt needs a learned ranker: leave out --in-doubt or --ranker")
     answerer = home.open_intact(models=models, tagger=tagger)
     system = answerer.system(pruning=pruning, scorer=scorer, subject=subject or POPULARITY, ranker=WEIGHTED_SUM)
     options: dict[str, Any] = {"ranker": ranker, "seed": changes.get("seed", 1)}
@@ -317,8 +317,8 @@ def _show_chosen(chosen: Any) -> None:
 
 def _show_ranker(trained: Any) -> None:
     _say(
-        f"{trained.folder}: {trained.before:.2%} -> {trained.after:.2%} of {trained.questions:,} questions right, each "
-        "by what the others teach"
+        f"{trained.folder}: {trained.before:.2%} -> {trained.after:.2%} of {trained.questions:,} questions "
+        "correct, each after learning from the others"
     )
     if cascade := trained.system.cascade:
         _say(

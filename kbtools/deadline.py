@@ -22,4 +22,4 @@ def check_time() -> None:
 
 
 def too_slow(seconds: float) -> AnswerTooSlow:
-    return AnswerTooSlow(f"no answer within {seconds:g} seconds; ask for less at a time", seconds=seconds)
+    return AnswerTooSlow(f"no answer within {seconds:g} seconds; request less at a time", seconds=seconds)

@@ -115,7 +115,7 @@ def load_plugin(group: str, name: str) -> object:
     offers = list_plugins(group)
     if name not in offers:
         known = ", ".join(sorted(offers)) or "none installed"
-        raise UnknownPlugin(f"no {KINDS[group]} {name!r}; known: {known}; or give it as module:Name", name=name)
+        raise UnknownPlugin(f"no {KINDS[group]} {name!r}; known: {known}; or use module:Name", name=name)
     # One distribution that is installed twice, editable and not, offers the same target twice.
     targets = {point.value for point in offers[name]}
     if len(targets) > 1:
@@ -132,8 +132,8 @@ def require_installed(group: str, name: str, *, file: object, trusted: bool) -> 
     """
     if ":" in name and not trusted:
         raise UntrustedPlugin(
-            f"{file}: names {name!r} as its {KINDS[group]}, and a file may name installed plugins only; "
-            f"allow it with --trust-plugins ({TRUST_VARIABLE}=1, trust_plugins=True in Python) if you trust the file",
+            f"{file}: names {name!r} as its {KINDS[group]}, but a file may only name installed plugins; allow "
+            f"it with --trust-plugins ({TRUST_VARIABLE}=1, trust_plugins=True in Python) if you trust the file",
             name=name,
         )
 

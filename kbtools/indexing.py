@@ -141,7 +141,7 @@ def _updates_of(backend: str) -> ModuleType:
     if backend not in _UPDATES:
         known = " and ".join(_UPDATES)
         raise BadArgument(
-            f"backend {backend!r}: its knowledge bases are not updated; those of {known} are", name="backend"
+            f"backend {backend!r}: its knowledge bases cannot be updated; those of {known} are", name="backend"
         )
     return import_module(_UPDATES[backend])
 

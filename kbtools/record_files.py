@@ -52,7 +52,7 @@ def read_record(path: Path, *, name: str, version: int, cure: str) -> dict[str, 
             found=stamp,
         )
     if changed:
-        raise KBUnusable(f"{path}: damaged (its checksum is another); {cure}", path=str(path))
+        raise KBUnusable(f"{path}: damaged (its checksum differs); {cure}", path=str(path))
     return record
 
 

@@ -70,7 +70,8 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
             temporary.unlink()
         if isinstance(error, OSError) and is_disk_full(error):
             raise DiskFull(
-                f"{path}: no space left on the disk; it is as it was, free some space and run it again", path=str(path)
+                f"{path}: no space left on the disk; nothing was changed, free some space and run it again",
+                path=str(path),
             ) from error
         raise
     _remove_unfinished(path)
@@ -185,12 +186,12 @@ def _lock_file(descriptor: int, target: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise BuildLocked(
-            f"{target}: another process is building it; wait for that one, or choose another --out", path=str(target)
+            f"{target}: another process is building it; wait for it, or choose another --out", path=str(target)
         ) from error
     except OSError as error:
         raise OutputUnusable(
-            f"{target}: its file system does not lock files ({error.strerror}), and two processes that write at once "
-            "would spoil it; choose a folder on another one",
+            f"{target}: its file system does not lock files ({error.strerror}), so concurrent writes could "
+            "damage it; choose a folder on another file system",
             path=str(target),
         ) from error
 
@@ -237,7 +238,7 @@ def require_ours(folder: Path, ours: _Ours) -> None:
     """Refuse a folder that holds what kbtools did not write; raise OutputUnusable."""
     if stranger := find_stranger(folder, ours):
         raise OutputUnusable(
-            f"{folder}: holds {str(stranger)!r}, which would be lost; move it away, or choose a new folder",
+            f"{folder}: holds {str(stranger)!r}, which would be overwritten; move it away, or choose a new folder",
             path=str(folder),
         )
 
@@ -307,7 +308,7 @@ def built_folder(target: Path, *, ours: _Ours) -> Iterator[Path]:
             ) from error
         if is_out_of_memory(error):
             raise MemoryExhausted(
-                f"{target}: the system gives no more memory ({error}); allow more (ulimit -v) or close programs",
+                f"{target}: out of memory ({error}); raise the limit (ulimit -v) or close other programs",
                 path=str(target),
             ) from error
         if isinstance(error, OSError) and _is_below(error.filename, place.parent):

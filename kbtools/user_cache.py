@@ -55,7 +55,7 @@ def checked_folder(folder: Path) -> Path | None:
         logger.info("%s: the cache is not used (%s)", folder, error.strerror)
         return None
     if place:
-        logger.warning("%s: others may write to it, so that the cache in it is not used; see %s", place, VARIABLE)
+        logger.warning("%s: other users may write to it, so the cache is not used; see %s", place, VARIABLE)
     return None if place else folder
 
 
@@ -67,7 +67,7 @@ def keep(folder: str, key: str, make: Callable[[], bytes], *, place: str = "") -
     made_from = hashlib.sha256(key.encode()).hexdigest()
     path = cache / f"{hashlib.sha256(place.encode()).hexdigest() if place else made_from}.msgpack"
     try:
-        record = read_record(path, name=FORMAT_NAME, version=FORMAT_VERSION, cure="it is made anew")
+        record = read_record(path, name=FORMAT_NAME, version=FORMAT_VERSION, cure="it is rebuilt")
         if record["made_from"] == made_from and isinstance(record["content"], bytes):
             return record["content"]
     except (KBUnusable, KeyError):  # missing, damaged, or of another version

@@ -138,8 +138,8 @@ def _check_target(out: Path) -> None:
         place.decode()
     except UnicodeDecodeError as error:
         raise OutputUnusable(
-            f"{place.decode(errors='backslashreplace')}: a path that is no UTF-8, which DuckDB and tantivy do not "
-            "take; choose another folder for --out",
+            f"{place.decode(errors='backslashreplace')}: the path is not UTF-8, which DuckDB and tantivy "
+            "require; choose another folder for --out",
             path=str(out),
         ) from error
     try:
@@ -153,7 +153,7 @@ def _check_target(out: Path) -> None:
     stranger = find_stranger(out.resolve(), is_ours)
     if names and (MANIFEST not in names or stranger):
         held = repr(str(stranger or min(names)))
-        raise OutputUnusable.at(out, f"holds {held}, which would be lost; choose a new folder for --out")
+        raise OutputUnusable.at(out, f"holds {held}, which would be overwritten; choose a new folder for --out")
 
 
 def keep_vectors(old: Path, new: Path, manifest: Manifest, locks: ExitStack) -> None:
@@ -169,7 +169,7 @@ def keep_vectors(old: Path, new: Path, manifest: Manifest, locks: ExitStack) -> 
     except VectorsMissing:
         return
     except KBUnusable as error:
-        logger.warning("%s; those that are there now are deleted", error)
+        logger.warning("%s; the existing ones are deleted", error)
         return
     (new / FOLDER).mkdir()
     for name in (RECORD, INDEX, ROWS):
@@ -197,7 +197,7 @@ def _unchanged(sources: Sequence[Source], out: Path, options: ReadOptions) -> Ma
     try:
         old = read_manifest(out)
         if old.history:
-            logger.warning("%s: its sources are read again, %d updates are not in them", out, len(old.history))
+            logger.warning("%s: rebuilding from its sources, which lack %d updates", out, len(old.history))
             return None
         EmbeddedKB(out)
     except (KBMissing, KBUnusable):
@@ -240,7 +240,7 @@ def write_knowledge(
         if tables.pieces.facts:
             _require_names(tables, sources, read)
         else:
-            logger.warning("no facts were given: names are found, and no question has an answer")
+            logger.warning("no facts were given: look-ups work, but no question has an answer")
         if counted := tables.count("counts"):
             known = any(
                 tables.count(f"(SELECT 1 FROM {table} SEMI JOIN counts ON counts.entity = {table}.{column} LIMIT 1)")
@@ -286,7 +286,7 @@ def _require_names(tables: Staging, sources: Sequence[Source], read: Sequence[So
         left_out = {f"left out: {kind}" for file in read for kind, _, _ in file.skipped}
         nothing = "; ".join(["no name was read", *sorted(left_out), *(note for file in read for note in file.notes)])
         if not entity and all(source.format == WIDE for source in sources):
-            raise NothingBuilt(f"no column holds names; say which with --name ({nothing})")
+            raise NothingBuilt(f"no column contains names; choose one with --name ({nothing})")
         spelt = f"facts are of {subject!r}, names of {entity!r}" if entity else nothing
         _require(0, "no name belongs to the subject of a fact", sources, because=f" ({spelt})")
 
@@ -296,7 +296,7 @@ def _require(count: bool | int, problem: str, sources: Sequence[Source], *, beca
     if not count:
         paths = ", ".join(source.name for source in sources)
         together = "belong together and are" if len(sources) > 1 else "is"
-        raise NothingBuilt(f"{problem}; check that {paths} {together} given to the right options{because}")
+        raise NothingBuilt(f"{problem}; check that {paths} {together} passed to the right options{because}")
 
 
 def _stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildProgress) -> SourceFile:

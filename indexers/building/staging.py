@@ -162,7 +162,7 @@ class Staging:
             raise KeyboardInterrupt from error
         if isinstance(error, duckdb.OutOfMemoryException) and not is_disk_full(error):
             raise MemoryExhausted(
-                f"the work tables of the build do not fit in {self.memory} of memory; give more with --memory",
+                f"the work tables of the build do not fit in {self.memory} of memory; raise the limit with --memory",
                 memory=self.memory,
             ) from error
 
@@ -178,7 +178,7 @@ class Staging:
         require_memory(
             round(min(self.limit(), sources)),
             "the work tables of the build",
-            instead=f"--memory {max(1, round(_SHARE * free / 1e6))}MB fits, the disk takes the rest",
+            instead=f"--memory {max(1, round(_SHARE * free / 1e6))}MB fits, the rest goes to disk",
         )
 
     def run(self, statement: str) -> None:

@@ -153,8 +153,8 @@ def _locked(cluster: Cluster, kb: str, note: BuildNote | None) -> BuildLocked:
     since = f" (last sign of life {max(0.0, time.time() - note.beat):.0f} s ago)" if note else ""
     return BuildLocked(
         f"{cluster.connection.where}: {kb!r} is being loaded or updated by {note.owner if note else 'another process'}"
-        f"{since}; wait for it, or if it was killed, for {STALE:.0f} s without a sign of life, or run the command with "
-        "--take-over",
+        f"{since}; wait for it, or if it was killed, for {STALE:.0f} s without a sign of life, or run the "
+        "command with --take-over",
         name=kb,
         owner=note.owner if note else None,
     )
@@ -219,7 +219,7 @@ class BuildLock:
         # Looked at again just before the switch: the name may have been taken meanwhile.
         versions = list_versions(cluster, self.kb)
         if base and not any(other.current and other.number == base.number for other in versions):
-            raise ServerError(f"{self.kb}: another version became current meanwhile; run the same command again")
+            raise ServerError(f"{self.kb}: another version became current in the meantime; run the same command again")
         check_alias(cluster, self.kb)
         # The last moment at which another process could have taken over; it raises if one has.
         self.write()
@@ -256,7 +256,8 @@ def update_lock(cluster: Cluster, kb: str, *, take_over: bool = False) -> Iterat
     left, condition = free_note(cluster, kb, take_over=take_over)
     if left and left.digest:
         raise BuildLocked(
-            f"{cluster.connection.where}: a load of {kb!r} was left unfinished; run it again to go on, or drop it with "
+            f"{cluster.connection.where}: a load of {kb!r} was left unfinished; run it again to resume, or drop "
+            "it with "
             f"kbtools remove --elasticsearch --kb {kb} --unfinished, then update",
             name=kb,
         )

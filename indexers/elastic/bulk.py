@@ -145,7 +145,7 @@ class Sender:
                 if wait is None:
                     raise Unreachable(
                         f"{self.cluster.connection.where}: the cluster keeps refusing documents for {index} "
-                        f"({reason}); look at its health and its disks, then run the same command to go on",
+                        f"({reason}); check its health and disks, then run the same command to resume",
                         index=index,
                         reason=reason,
                     )
@@ -171,7 +171,7 @@ class Sender:
         if len(answer["items"]) != len(documents):
             raise ServerError(
                 f"{self.cluster.connection.where}: answered for {len(answer['items'])} documents when {len(documents)} "
-                "were sent; something between kbtools and the cluster changes answers"
+                "were sent; a proxy between kbtools and the cluster may change responses"
             )
         again, rejected, last = [], [], ""
         for document, outcome in zip(documents, answer["items"], strict=True):
@@ -186,8 +186,8 @@ class Sender:
             # An index that is deleted or blocked refuses every document: that is no fault of this one.
             elif status in (403, 404) or fault.get("type") == "cluster_block_exception":
                 raise ServerError(
-                    f"{self.cluster.connection.where}: {index} takes no documents ({status} {reason}); mend that, then "
-                    "run the same command to go on",
+                    f"{self.cluster.connection.where}: {index} takes no documents ({status} {reason}); fix "
+                    "this, then run the same command to resume",
                     index=index,
                     reason=reason,
                 )

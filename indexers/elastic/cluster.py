@@ -146,7 +146,7 @@ class Cluster:
         if number.split(".")[0] != ours.split(".")[0]:
             raise WrongServer(
                 f"{where}: the server is Elasticsearch {number}, the client of this kbtools is {ours}; "
-                "their first numbers must be equal, so use another server or another version of that client",
+                "the major versions must be equal, so use another version of the server or the client",
                 server=number,
                 client=ours,
             )
@@ -270,7 +270,7 @@ def _explain(error: Exception, to: str, connection: Connection) -> ServerError:
             return Unreachable(f"{where}: could not {to}, the cluster cannot answer now ({reason}); try again later")
         return ServerError(f"{where}: could not {to} ({reason})", status=status, reason=reason)
     if "WRONG_VERSION_NUMBER" in reason or "record layer" in reason:
-        return Unreachable(f"{where}: speaks no TLS; write http:// in place of https://", reason=reason)
+        return Unreachable(f"{where}: no TLS; use http:// instead of https://", reason=reason)
     if isinstance(error, elastic_transport.TlsError):
         return Unreachable(
             f"{where}: TLS does not agree ({reason}); name the cluster's authority in {PREFIX}CA_FILE, and a "
@@ -282,10 +282,10 @@ def _explain(error: Exception, to: str, connection: Connection) -> ServerError:
             "look at the cluster's load"
         )
     if isinstance(error, elastic_transport.SerializationError):
-        return WrongServer(f"{where}: answers with something that is no JSON; check the URL")
+        return WrongServer(f"{where}: the response is not JSON; check the URL")
     return Unreachable(
-        f"{where}: not reachable ({reason}); start the cluster (docker compose up -d), or set {PREFIX}URL to where "
-        "it is, with https:// if it speaks TLS"
+        f"{where}: not reachable ({reason}); start the cluster (docker compose up -d), or set {PREFIX}URL to "
+        "its address, with https:// if it uses TLS"
     )
 
 

@@ -197,7 +197,7 @@ class UpdateJob:
             f"the new version of {version.kb!r}",
             stored,
             expected,
-            "the version before stays, run the same command again",
+            "the previous version is still current; run the same command again",
         )
 
 

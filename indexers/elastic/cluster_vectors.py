@@ -47,7 +47,7 @@ class ElasticVectors:
         index = version.indexes.get(VECTORS)
         if index is None:
             raise VectorsMissing(
-                f"{name}: has no entity vectors; make them with kbtools index vectors --elasticsearch --kb {name}, "
+                f"{name}: has no entity vectors; create them with kbtools index vectors --elasticsearch --kb {name}, "
                 "or use a pruner that needs none",
                 name=name,
             )
@@ -149,7 +149,7 @@ def _send_vectors(cluster: Cluster, index: str, vectors: EntityVectors) -> None:
     if counted != sent:
         raise BulkFailed(f"{index}: holds {counted:,} of {sent:,} vectors; load them again", index=index)
     if not sent:
-        raise VectorsMissing(f"{index}: none of its entities has a vector, so that there is nothing to search")
+        raise VectorsMissing(f"{index}: none of its entities has a vector, so there is nothing to search")
 
 
 def _check_vectors(vectors: EntityVectors, entities: int) -> None:

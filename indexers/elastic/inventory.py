@@ -141,7 +141,7 @@ def _build_status(cluster: Cluster, kb: str) -> _BuildStatus | None:
     if stored is None:
         return None
     note = stored[0]
-    cure = "; the same command goes on, or kbtools remove --unfinished drops it" if note.is_free else ""
+    cure = "; run the same command to resume, or kbtools remove --unfinished to drop it" if note.is_free else ""
     return _BuildStatus(kb, note.version, note.progress + cure)
 
 

@@ -274,7 +274,9 @@ class ElasticKB(Catalog, BackendDefaults):
         settings = settings or IndexSettings()
         with update_lock(self.cluster, self.name):
             if current_version(self.cluster, self.name).number != self.version.number:
-                raise ServerError(f"{self.name}: another version became current meanwhile; run the same command again")
+                raise ServerError(
+                    f"{self.name}: another version became current in the meantime; run the same command again"
+                )
             load_vectors(self.cluster, self.version, vectors, entities=self.row_count, settings=settings)
         self.vector_index = None
         return self.vectors()
@@ -303,7 +305,7 @@ def _check_health(cluster: Cluster, kb: str, indexes: Sequence[str]) -> None:
         if health and health["status"] == "red":
             raise Unreachable(
                 f"{cluster.connection.where}: {kb} lacks {health['unassigned_shards']} of its shards, "
-                "the cluster's health is red; start the nodes that are down, or load it again",
+                "the cluster's health is red; start the missing nodes, or load it again",
                 name=kb,
             )
 

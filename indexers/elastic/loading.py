@@ -174,7 +174,7 @@ class _LoadJob:
             kinds = "; ".join(f"{kind}: {reason}" for kind, reason in note.kinds.items())
             raise BulkFailed(
                 f"{self.lock.cluster.connection.where}: {note.rejected:,} documents were rejected, the first of each "
-                f"kind: {kinds}; all of them are in {self.rejected_file}, the knowledge base before stays",
+                f"kind: {kinds}; all are listed in {self.rejected_file}, the previous knowledge base is unchanged",
                 rejected=note.rejected,
                 kinds=note.kinds,
             )
@@ -273,8 +273,8 @@ def _wait_for_copies(cluster: Cluster, kb: str, indexes: str, options: LoadOptio
     health = cluster.health(indexes, until=is_settled, patience=options.patience)
     if health is None or health["status"] == "red":
         raise Unreachable(
-            f"{cluster.connection.where}: shards of {indexes} are away, the cluster's health is red; start the nodes "
-            "that are down, then run the same command to go on",
+            f"{cluster.connection.where}: shards of {indexes} are away, the cluster's health is red; start the "
+            "missing nodes, then run the same command to resume",
             index=indexes,
         )
     missing = int(health["initializing_shards"] + health["unassigned_shards"])

@@ -243,8 +243,8 @@ def copy_version(cluster: Cluster, base: Version, number: int) -> Version:
     health = cluster.health(every, until=_has_primaries, patience=cluster.patience)
     if health is None or not _has_primaries(health):
         raise Unreachable(
-            f"{cluster.connection.where}: a copy of {base.kb!r} finds no place on the cluster; look at the disks and "
-            "the health of its nodes, then run the same command again",
+            f"{cluster.connection.where}: a copy of {base.kb!r} cannot be allocated; check the disks and health "
+            "of the nodes, then run the same command again",
             index=every,
         )
     return version

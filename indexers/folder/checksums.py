@@ -15,11 +15,11 @@ VERIFIED = 1 << 20
 
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
 _HINTS = {
-    errno.EMFILE: "close other knowledge bases, or allow more open files with ulimit -n",
+    errno.EMFILE: "close other knowledge bases, or raise the limit of open files with ulimit -n",
     errno.ENFILE: "other programs have too many files open",
-    errno.EACCES: "check who may read it",
-    errno.ENOSPC: "free some space, or set TMPDIR to a folder that has room",
-    errno.ENOMEM: "allow more memory with ulimit -v, or close other programs",
+    errno.EACCES: "check its permissions",
+    errno.ENOSPC: "free some space, or set TMPDIR to a folder with more space",
+    errno.ENOMEM: "raise the memory limit with ulimit -v, or close other programs",
 }
 """The cure where a file is whole but the system does not give it."""
 
@@ -45,7 +45,7 @@ def compare_files(
             if not file.is_file() or file.stat().st_size != size:
                 yield f"{file}: missing or not the {size:,} bytes that were written; {cure}"
             elif name in checksums and size <= largest and file_digest(file) != checksums[name]:
-                yield f"{file}: not what was written, its checksum is another; {cure}"
+                yield f"{file}: not as written, its checksum differs; {cure}"
         except OSError as error:
             yield str(cannot_open(file, error))
 

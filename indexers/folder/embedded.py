@@ -53,8 +53,7 @@ class EmbeddedKB(FolderKB):
         self.manifest = manifest
         if manifest.is_updated:
             raise KBUnusable(
-                f"{self.path}: holds updates, which kbtools.open reads and this does not; merge them with "
-                "kbtools compact",
+                f"{self.path}: contains updates, which only kbtools.open reads; merge them with kbtools compact",
                 path=str(self.path),
             )
         require_files(self.path, manifest.files, manifest.checksums, INDEX_AGAIN)

@@ -63,7 +63,7 @@ def load_faiss() -> ModuleType:
         import faiss
     except ImportError as error:
         raise MissingDependency(
-            f"vectors of entities are searched by FAISS; install it with {install_command('train')}, or the extra gpu"
+            f"searching entity vectors needs FAISS; install it with {install_command('train')}, or the extra gpu"
         ) from error
     return faiss
 
@@ -86,7 +86,7 @@ def write_vectors(
         index.add(normalised(chunk))
         row_parts.append(rows)
     if not index.ntotal:
-        raise VectorsMissing(f"{path}: none of its entities has a vector, so that there is nothing to search")
+        raise VectorsMissing(f"{path}: none of its entities has a vector, so there is nothing to search")
     with built_folder(path / FOLDER, ours=lambda file: str(file) in VECTOR_FILES) as folder:
         faiss.write_index(index, os.fspath(folder / INDEX))
         np.save(folder / ROWS, np.concatenate(row_parts), allow_pickle=False)
@@ -153,7 +153,7 @@ class _VectorsRecord(TypedDict):
 
 def vectors_cure(path: Path) -> str:
     """Return the cure for damaged vectors, in words."""
-    return f"make the vectors again with kbtools index vectors --kb {path}"
+    return f"create the vectors again with kbtools index vectors --kb {path}"
 
 
 def read_vectors_record(path: Path, manifest: Manifest) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def read_vectors_record(path: Path, manifest: Manifest) -> dict[str, Any]:
         raise KBUnusable(f"{folder / RECORD}: missing; {vectors_cure(path)}", path=str(folder))
     if not folder.is_dir():
         raise VectorsMissing(
-            f"{path}: has no entity vectors; make them with kbtools index vectors --kb {path}, or use a pruner "
+            f"{path}: has no entity vectors; create them with kbtools index vectors --kb {path}, or use a pruner "
             "that needs none",
             path=str(path),
         )

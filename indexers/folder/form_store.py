@@ -76,7 +76,7 @@ class FormStore:
             )  # fmt: skip
             # A file that was cut short would end the process with a bus error where it is first read beyond its end.
             if (self.environment.info()["last_pgno"] + 1) * self.environment.stat()["psize"] > size:
-                raise lmdb.CorruptedError("it speaks of pages beyond its end")
+                raise lmdb.CorruptedError("it refers to pages beyond its end")
             self.forms = self.environment.open_db(b"forms", create=False)
             self.words = self.environment.open_db(b"words", create=False)
         except lmdb.MemoryError as error:
@@ -96,7 +96,7 @@ class FormStore:
                 if store is None:
                     store, stat = cls(path), path.stat()
                     if (stat.st_dev, stat.st_ino) != identity:
-                        raise KBUnusable(f"{path}: another file took its place while it was opened; open it again")
+                        raise KBUnusable(f"{path}: it was replaced while being opened; open it again")
                     _open_environments[identity] = store
                 return store
         except OSError as error:

@@ -142,8 +142,8 @@ def _links_to(folder: Path) -> Iterator[str]:
                 os.symlink(os.path.join(place, name), links / name)
         except OSError as error:
             raise KBUnusable(
-                f"{folder}: links to its files cannot be made in the folder for temporary files "
-                f"({error.strerror or error}); set TMPDIR to a folder that has room",
+                f"{folder}: cannot create links to its files in the temporary folder "
+                f"({error.strerror or error}); set TMPDIR to a folder with more space",
                 path=str(folder),
             ) from error
         yield str(links)

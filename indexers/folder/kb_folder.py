@@ -94,16 +94,16 @@ def read_manifest(path: Path) -> Manifest:
         next_step = f"build it with kbtools index --out {path}"
         old = beside(path, "old")
         if is_being_built(path):
-            next_step = "another process is building it, ask again when that one is done"
+            next_step = "another process is building it, try again when it has finished"
         elif (old / MANIFEST).is_file():
-            next_step = f"a build was killed while it put the new one in place, mv {old} {path} brings the old one back"
+            next_step = f"a build was killed while replacing it, mv {old} {path} restores the old one"
         problem = "not a folder" if path.exists() else "no such knowledge base"
         raise KBMissing(f"{path}: {problem}; {next_step}", path=str(path)) from error
     except OSError as error:
-        raise KBUnusable(f"{path}: cannot be opened ({error.strerror}); check who may read it") from error
+        raise KBUnusable(f"{path}: cannot be opened ({error.strerror}); check its permissions") from error
     if MANIFEST not in names:
         raise KBMissing(
-            f"{path}: not a knowledge base (it has no {MANIFEST}); name the folder that kbtools index --out made",
+            f"{path}: not a knowledge base (there is no {MANIFEST}); name the folder that kbtools index --out made",
             path=str(path),
         )
     record = read_record(path / MANIFEST, name=FORMAT_NAME, version=FORMAT_VERSION, cure="index again")

@@ -181,9 +181,11 @@ class Skips:
         if self.bad <= self.max_bad * self.lines:
             return
         worst = max((skip for skip in self.kinds.values() if skip.bad), key=lambda skip: skip.count)
-        advice = "mend the file, or check that it is given to the right option"
+        advice = "fix the file, or check that it is passed to the right option"
         if self.bad <= _FEW * self.lines:
-            advice = f"mend the file, or leave them out with --max-bad {ceil(1_000 * self.bad / self.lines) / 1_000:g}"
+            advice = (
+                f"fix the file, or leave the lines out with --max-bad {ceil(1_000 * self.bad / self.lines) / 1_000:g}"
+            )
         raise TooManyBadLines(
             f"{self.path}: {self.bad:,} of {self.lines:,} lines cannot be read, more than --max-bad {self.max_bad:g} "
             f"allows; most frequent: {worst.kind}, first at {worst.example}; {advice}",

@@ -70,7 +70,7 @@ class _DelimitedReader:
             yield from self.read_block(rest, last=True)[0]
         if self.short:
             lines = ", ".join(map(str, self.short[:10])) + (", ..." if len(self.short) > 10 else "")
-            note = f"rows with fewer cells than the header, the missing ones taken as empty: lines {lines}"
+            note = f"rows with fewer cells than the header, missing cells taken as empty: lines {lines}"
             self.skips.note(note, line=self.short[0])
 
     def read_block(self, block: Block, *, last: bool) -> tuple[list[TableRows], Block]:
@@ -108,7 +108,7 @@ class _DelimitedReader:
         opening: list[tuple[int, str]] = []
         top = Block(_first_lines(block.text, _OPENING), block.first_line)
         if b"\r" in top.text.strip() and b"\n" not in top.text.strip():
-            problem = "lines end with carriage returns alone; save the file with line feeds, as CSV UTF-8 has them"
+            problem = "lines end with carriage returns only; save the file with line feeds, as in CSV UTF-8"
             raise WrongFormat.at(self.skips.path, problem, line=1)
         for number, raw in lines_of(top):
             if not raw.strip():
@@ -159,11 +159,11 @@ class _DelimitedReader:
         number, line = opening[place]
         header = tables[separator][place]
         spaced = re.search(r"\S {2,}\S", line)
-        advice = "; its columns seem to be divided by several spaces, write tabs" if spaced else ""
+        advice = "; its columns seem to be separated by several spaces, use tabs" if spaced else ""
         if separator != self.separator:
-            self.skips.note(f"columns divided by {_SEPARATORS.get(separator, repr(separator))}", line=number)
+            self.skips.note(f"columns separated by {_SEPARATORS.get(separator, repr(separator))}", line=number)
         if separator == "\t" and not spaced:
-            advice = "; a file of facts without a header is read when it is named .txt"
+            advice = "; to read a file of facts without a header, name it .txt"
         self.layout.begin(header, number, advice=advice)
         self.divider, self.header = separator, header
         return place

@@ -61,7 +61,7 @@ def detect(path: Path) -> _Detected:
         batch = next(iter(open_columnar(path)), None)
         return _table(path, [] if batch is None else batch.schema.names)
     if suffix_of(path) in DATABASES:
-        return _Detected(Source(path, "any", format=WIDE), "a database, of which --query takes a table")
+        return _Detected(Source(path, "any", format=WIDE), "a database, from which --query selects a table")
     if suffix_of(path) in SPREADSHEETS:
         check_source(path)
         return _Detected(Source(path, "any", format=WIDE), "a spreadsheet of entities, one per row")

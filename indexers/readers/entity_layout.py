@@ -77,7 +77,7 @@ class EntityLayout:
                        for place, head in enumerate(header)]  # fmt: skip
         if renamed := [head for head, old in zip(self.header, header, strict=True) if head != old]:
             names = ", ".join(map(repr, renamed[:10]))
-            self.skips.note(f"columns with the head of another one, called {names}", line=number)
+            self.skips.note(f"columns with the header of another one, renamed {names}", line=number)
 
     def needs(self, fields: Iterable[str]) -> list[str]:
         return list(fields)

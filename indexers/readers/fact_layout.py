@@ -127,7 +127,7 @@ class FactLayout:
     def unfit(self, number: int, missing: Sequence[str], header: str, advice: str = "") -> WrongFormat:
         """Return an error that names the columns that a header lacks."""
         named = self.options.columns.get(missing[0])
-        option = f" (--column {missing[0]}={named} was given, and there is no {named!r})" if named else ""
+        option = f" (--column {missing[0]}={named} was given, but there is no {named!r})" if named else ""
         return WrongFormat(
             f"{self.path}:{number}: {header} has no column for {', '.join(missing)}; "
             f"name it with --column {missing[0]}=HEADER{option}{advice}",
@@ -258,7 +258,7 @@ class FactLayout:
                 self.lists_noted = True
                 self.skips.note(
                     f"cells under {name} that look like lists, such as {listed[0].as_py()[:60]!r}; "
-                    "--list-separator '|' takes them apart",
+                    "--list-separator '|' splits them",
                     line=line,
                 )
                 return

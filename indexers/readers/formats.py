@@ -70,7 +70,7 @@ def find_format(path: Path, kind: SourceKind, first: Block) -> str:
             # A line of names or types has four columns, so that it would pass for a fact of three and a dot.
             if name == "release" and kind == "facts" and line.startswith(b"<fb:"):
                 problem = f"found {_shown(line)}, which names or types an entity, expected facts"
-                raise WrongFormat.at(path, f"{problem}; give the file to --names or --types", line=number)
+                raise WrongFormat.at(path, f"{problem}; pass the file to --names or --types", line=number)
             return name
     raise unknown_format(path, kind, *(opening[0] if opening else (1, b"")))
 
@@ -115,14 +115,14 @@ def find_syntax(path: Path, first: Block, number: int, line: bytes, named: str) 
     if not named:
         return name
     reader: Any = load_plugin(READERS, name)
-    problem = f"found {reader.called} ({_shown(line)}), which its suffix does not say"
-    raise WrongFormat.at(path, f"{problem}; give --format {name}, or name it {reader.suffixes[0]}", line=number)
+    problem = f"found {reader.called} ({_shown(line)}), which does not match its suffix"
+    raise WrongFormat.at(path, f"{problem}; use --format {name}, or name it {reader.suffixes[0]}", line=number)
 
 
 def refuse_array(path: Path, number: int, line: bytes) -> None:
     """Refuse a JSON array, which no reader of tables takes, with the way to convert it."""
     if _JSON_ARRAY.fullmatch(line):
-        cure = "write one object a line: jq -c '.[]' FILE > FILE.jsonl; Wikidata's dump goes to --wikidata"
+        cure = "write one object per line: jq -c '.[]' FILE > FILE.jsonl; Wikidata's dump goes to --wikidata"
         raise WrongFormat.at(
             path, f"found a JSON array ({_shown(line)}), which kbtools does not read; {cure}", line=number
         )
@@ -130,7 +130,7 @@ def refuse_array(path: Path, number: int, line: bytes) -> None:
 
 def unknown_format(path: Path, kind: SourceKind, number: int, line: bytes) -> WrongFormat:
     """Return an error that says what was found and expected, and what the line may be."""
-    sample = _shown(line) if line else "nothing but blank lines"
+    sample = _shown(line) if line else "only blank lines"
     tables = "a table named .tsv, .csv, .jsonl, .parquet, .arrow or .feather"
     expected = {
         "facts": f"subject TAB relation TAB objects, N-Triples, or {tables}",
@@ -141,12 +141,12 @@ def unknown_format(path: Path, kind: SourceKind, number: int, line: bytes) -> Wr
     advice = "check which file the option names"
     if kind != "any":
         if line.startswith(b"{"):
-            advice += "; name JSON Lines .jsonl, or give --format jsonl"
+            advice += "; name JSON Lines .jsonl, or use --format jsonl"
         elif separator := next((mark for mark in _DIVIDERS if line.count(mark.encode()) > 1), None):
-            advice += f"; if it is a table with a header whose columns are divided by {_DIVIDERS[separator]}, "
-            advice += "write tabs between them" if separator == "  " else "give --format csv"
+            advice += f"; if it is a table with a header and columns separated by {_DIVIDERS[separator]}, "
+            advice += "use tabs between them" if separator == "  " else "use --format csv"
         else:
-            advice += "; a list of names is read when it is named .csv and its first line is name"
+            advice += "; for a list of names, use the suffix .csv and the header name"
     return WrongFormat.at(path, f"found {sample}, expected {expected}; {advice}", line=number)
 
 

@@ -87,11 +87,11 @@ class _DocumentReader(NTriplesReader):
     def unfit(self, error: SyntaxError) -> WrongFormat:
         """Return an error that says where a document cannot be read on, and why."""
         line = error.lineno or max(self.skips.lines, 1)
-        advice = "mend it, or give the syntax that it is in with --format"
+        advice = "fix it, or name its syntax with --format"
         if _REMOTE in str(error):
-            advice = "contexts on the web are not loaded; write the context into the file"
+            advice = "contexts on the web are not loaded; include the context in the file"
         elif self.syntax == "TURTLE" and _BRACED.search(str(error)):
-            advice = "if it is TriG, which has graphs in braces, give --format trig"
+            advice = "if it is TriG, with graphs in braces, use --format trig"
         reason = PLACE.sub("", str(error))
         reason = reason if len(reason) <= SHOWN else f"{reason[:SHOWN]}…"
         return WrongFormat.at(self.path, f"no {self.called} from here on ({reason}); {advice}", line=line)
@@ -194,7 +194,7 @@ class _XMLStream(_BlockStream):
         opened = piece.count(b"<") - 2 * piece.count(b"</") - piece.count(b"/>")
         self.depth += opened - piece.count(b"<!") - piece.count(b"<?")
         if b"<!ENTITY" in self.before + piece:
-            self.refused = "found declared entities, which may fill the memory; expand them: xmllint --noent FILE"
+            self.refused = "found entity declarations, which may exhaust the memory; expand them: xmllint --noent FILE"
         elif self.depth > _DEEPEST:
             self.refused = f"found elements nested deeper than {_DEEPEST:,}, expected RDF/XML; check the file"
         self.before = piece[-len(b"<!ENTITY") :]

@@ -112,7 +112,7 @@ class Keep:
         if sitelinks < self.sitelinks:
             return f"entity with fewer than {self.sitelinks:,} sitelinks"
         if self.ids and entity_id not in self.ids:
-            return "entity that --keep-ids does not list"
+            return "entity that is not listed in --keep-ids"
         return "entity of another type than --keep-type" if self.types and self.types.isdisjoint(types) else ""
 
 
@@ -254,7 +254,7 @@ class Reading:
         path, encoding = self.source.path, self.options.encoding
         table = self.source.format in TEXT_TABLES or path.suffix.lower() in TEXT_TABLES
         if not encoding and table and self.source.kind != "counts" and (encoding := encoding_of(path)):
-            self.skips.note(f"read as {encoding}; --encoding names another", line=1)
+            self.skips.note(f"read as {encoding}; use --encoding to change it", line=1)
         for block in read_blocks(path, digest=self.meter, block=self.block, encoding=encoding):
             yield block
             self.progress(self.meter.size)
@@ -275,7 +275,7 @@ def _ask_reader(reader: _Reader, blocks: Iterable[Block]) -> Iterator[RecordBatc
             name, columns = type(reader).__name__, getattr(batch, "table", None)
             content = repr(batch)[:80] if columns is None else f"columns {columns.column_names}"
             raise BrokenPlugin(
-                f"reader {name} gave {content}, expected a RecordBatch with those of its kind", name=name
+                f"reader {name} gave {content}, expected a RecordBatch with the columns of its kind", name=name
             )
         yield batch
 

@@ -124,7 +124,7 @@ def fact_reader(separator: str | None = None) -> LineReader:
         else:
             if not separator and " " in spellings[0] and not skips.notes:
                 skips.note(
-                    f"an object with spaces, taken as one: {shorten(spellings[0])}; --list-separator ' ' divides it",
+                    f"an object with spaces, taken as one: {shorten(spellings[0])}; --list-separator ' ' splits it",
                     line=number,
                 )
             rows.facts.extend((subject, relation, entity) for entity in objects)
@@ -268,7 +268,7 @@ def _read_count(number: int, line: str, rows: Rows, skips: Skips) -> None:
     count = count.strip()
     if len(name) > 1 or not entity.strip() or not _COUNT.fullmatch(count):
         heads = number == 1 and not any(map(str.isdigit, count))
-        kind = "line of heads" if heads else "no name, id and count, nor id and count, with tabs between"
+        kind = "line of heads" if heads else "neither name, id and count nor id and count, separated by tabs"
         skips.add(kind, line=number, text=line, bad=not heads)
     elif name and not normal_form(name[0]):
         skips.add("blank name", line=number, text=line)

@@ -49,7 +49,7 @@ _CONTAINERS = {
     b"PK\x03\x04": ("a ZIP archive", "unpack it"),
     b"PAR1": ("Parquet", "name it .parquet"),
     b"ARROW1": ("Arrow", "name it .arrow or .feather"),
-    b"SQLite format 3\x00": ("an SQLite file", "a table of an entity a row goes to --table with --query"),
+    b"SQLite format 3\x00": ("an SQLite file", "pass a table with an entity per row to --table with --query"),
 }
 """Files by their first bytes that hold no text, and what may be done with each."""
 
@@ -167,7 +167,7 @@ def read_blocks(
                 raise WrongFormat.at(path, problem) from error
             except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
                 line += sum(part.count(b"\n") for part in parts)
-                problem = f"cannot be unpacked from here on ({error}); the file is cut short or damaged"
+                problem = f"cannot be decompressed from here on ({error}); the file is cut short or damaged"
                 raise SourceDamaged.at(path, f"{problem}, download it again", line=line) from error
             parts.append(piece)
             fresh += len(piece)
@@ -185,13 +185,13 @@ def read_blocks(
                 yield whole
                 line += count_byte(whole.text, "\n")
             elif len(text) > _LONGEST_LINE:
-                problem = f"a line of over {_LONGEST_LINE >> 20} MiB; this is no text, check the file"
+                problem = f"a line of over {_LONGEST_LINE >> 20} MiB; this is not text, check the file"
                 raise WrongFormat.at(path, problem, line=line)
             parts, fresh, least = [text[cut:]], 0, block
     if text:
         yield Block(text if text.endswith(b"\n") else text + b"\n", line)
     elif line == 1:
-        raise SourceEmpty.at(path, "holds no line once unpacked; download it again")
+        raise SourceEmpty.at(path, "contains no lines after decompression; download it again")
 
 
 def open_source(path: Path) -> io.BufferedReader:
@@ -199,7 +199,7 @@ def open_source(path: Path) -> io.BufferedReader:
     try:
         return path.open("rb")
     except OSError as error:
-        raise SourceMissing.at(path, f"{error.strerror}; check who may read it") from error
+        raise SourceMissing.at(path, f"{error.strerror}; check its permissions") from error
 
 
 def _check_packing(path: Path, start: bytes) -> None:
@@ -215,7 +215,7 @@ def _check_packing(path: Path, start: bytes) -> None:
         raise WrongFormat.at(path, f"found compressed data, expected text; {cure}")
     if magic and not any(start[: len(known)] == known[: len(start)] for known in magic):
         _refuse_page(path, start)
-        cure = "take the suffix off its name if it is plain text, else download it again"
+        cure = "remove the suffix if it is plain text, else download it again"
         raise WrongFormat.at(path, f"found {start[:40]!r}, which is no {path.suffix} data; {cure}")
 
 
@@ -274,8 +274,8 @@ class _Decompressor(Protocol):
 class _PackedStreams:
     """The text of packed streams that follow one another, read to the last byte.
 
-    `damage` is what the decompressor raises for bytes that are none of its format.
-    `bz2.open` and `lzma.open` take whatever does not begin a stream for the end of the file, damage too.
+    `damage` is what the decompressor raises for bytes that are none of its format. `bz2.open` and `lzma.open` take
+    whatever does not begin a stream for the end of the file, damage too.
     """
 
     def __init__(
@@ -307,7 +307,7 @@ class _PackedStreams:
             elif self.stream.needs_input and not self.data:
                 self.data = self.raw.read1(_PIECE)
                 if not self.data:
-                    raise EOFError("the file ends before its last stream does")
+                    raise EOFError("the file ends within its last stream")
             try:
                 piece = self.stream.decompress(self.data, size)
             except self.damage as error:

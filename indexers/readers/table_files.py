@@ -126,7 +126,7 @@ def open_columnar(path: Path) -> Iterator[pa.RecordBatch]:
         start = file.read(8)
     suffix = path.suffix.lower()
     if not start.startswith(MAGIC[suffix]):
-        own = next((name for name, marks in MAGIC.items() if start.startswith(marks)), "by what it is, .csv or .jsonl")
+        own = next((name for name, marks in MAGIC.items() if start.startswith(marks)), "by its content, .csv or .jsonl")
         if start.startswith(b"FEA1"):
             raise WrongFormat.at(path, "found Feather's version 1; write it again with version 2")
         raise WrongFormat.at(path, f"found {start!r}, which is no {suffix} data; name it {own}")
@@ -206,7 +206,7 @@ def _query_duckdb(path: Path, query: str) -> Iterator[pa.RecordBatch]:
             # COPY writes files though the database is read alone; a PIVOT is several statements in one.
             reading = (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI)
             if len(statements) != 1 or statements[0].type not in reading:
-                raise WrongFormat.at(path, f"--query is one SELECT, found {query!r:.60}")
+                raise WrongFormat.at(path, f"--query takes one SELECT, found {query!r:.60}")
             relation: Any = connection.sql(query)
             yield from relation.to_arrow_reader(ROWS)
     except duckdb.Error as error:
@@ -250,12 +250,12 @@ def _sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterato
             problem = "found HTML or XML, which some programs export under this suffix; open it and save it as .xlsx"
             raise WrongFormat.at(path, problem) from error
         if is_utf_8(start):
-            raise WrongFormat.at(path, "found text, which is no spreadsheet; name it .csv") from error
+            raise WrongFormat.at(path, "found text, which is not a spreadsheet; name it .csv") from error
         raise _damaged(path, error) from error
     filled = [(name, rows) for name, rows in sheets if rows] or sheets[:1]
     if len(filled) > 1:
         others = ", ".join(repr(name) for name, _ in filled[1:])
-        skips.note(f"the sheet {filled[0][0]!r} is read; --sheet takes another: {others}", line=1)
+        skips.note(f"the sheet {filled[0][0]!r} is read; use --sheet for another: {others}", line=1)
     cells = [[_sheet_text(value) for value in row] for row in filled[0][1]]
     place = header_place(cells, layout)
     skips.lines += len(cells)

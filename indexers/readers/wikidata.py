@@ -55,8 +55,8 @@ class WikidataReader:
         if first.text.lstrip().startswith((b"<", b"_:")):
             if self.options.keep != Keep():
                 options = "--min-sitelinks, --keep-type, --keep-property and --keep-ids"
-                problem = f"N-Triples have an entity on many lines, which {options} cannot choose from"
-                raise WrongFormat.at(self.source.path, f"{problem}; take the JSON dump")
+                problem = f"N-Triples spread an entity over many lines, from which {options} cannot choose"
+                raise WrongFormat.at(self.source.path, f"{problem}; use the JSON dump")
             yield from _TruthyReader(self.source, self.options, self.skips).read(chain([first], blocks))
             return
         blocks = chain([first], blocks)
@@ -140,7 +140,7 @@ class _TruthyReader(NTriplesReader):
         elif predicate == SITELINKS and isinstance(triple.object, self.oxigraph.Literal):
             self.keep_count(entity_id, triple.object.value, number, rows)
         elif is_property or not predicate.startswith(_DIRECT):
-            self.skips.add("statement that is no truthy one of an item", line=number, text=text, bad=False)
+            self.skips.add("statement that is not a truthy one of an item", line=number, text=text, bad=False)
         else:
             self.keep_fact(entity_id, predicate.removeprefix(_DIRECT), triple.object, number, rows)
         rows.mark(number)
@@ -163,7 +163,7 @@ class _TruthyReader(NTriplesReader):
     def keep_count(self, entity_id: str, sitelinks: str, number: int, rows: Rows) -> None:
         """Keep the number of an entity's sitelinks."""
         if not sitelinks.isdecimal():
-            self.skips.add("number of sitelinks that is none", line=number, text=f"{entity_id} {sitelinks}")
+            self.skips.add("invalid number of sitelinks", line=number, text=f"{entity_id} {sitelinks}")
         elif int(sitelinks) and not entity_id.startswith("P"):
             rows.counts.append((entity_id, 0, int(sitelinks)))
 

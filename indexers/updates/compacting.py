@@ -156,7 +156,7 @@ def _move_vectors(kb: Overlay, folder: Path, manifest: Manifest) -> None:
     except VectorsMissing:
         return
     except KBUnusable as error:
-        logger.warning("%s; those that are there now are deleted", error)
+        logger.warning("%s; the existing ones are deleted", error)
         return
     assert isinstance(live, FaissVectors)
     old = np.setdiff1d(live.rows, live.gone)

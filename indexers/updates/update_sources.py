@@ -77,7 +77,7 @@ _ENTITIES = {"merge": slice(2), "add_fact": _BOTH, "remove_fact": _BOTH}
 _GIVEN = frozenset({"id", "names", "aliases", "types", "description", "facts", "remove", "rename"})
 _REMOVED = frozenset({"names", "aliases", "types", "description", "facts"})
 
-_OF_TABLES = "tables of an entity a row go to --table, others to --facts, --names or --types"
+_OF_TABLES = "pass tables with an entity per row to --table, others to --facts, --names or --types"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +234,7 @@ def _read_changes(line: str, languages: Languages) -> list[_EntityChange]:
     if not isinstance(record.get("id"), str):
         raise ValueError("no id; expected a text under 'id'")
     if record.keys() == {"id"}:
-        raise ValueError(
-            "nothing but an id; expected names, aliases, types, description, facts, remove or rename beside it"
-        )
+        raise ValueError("only an id; expected also names, aliases, types, description, facts, remove or rename")
     return list(_changes_of(canonical_id(_text_of(record["id"], "id")), record, languages))
 
 

@@ -91,7 +91,7 @@ def replacing(path: Path) -> Iterator[tuple[Path, EmbeddedKB | Overlay]]:
             yield folder, open_folder(path)
     except BuildLocked as error:
         raise BuildLocked(
-            f"{path}: another process is building or updating it; run the command again when that one is done",
+            f"{path}: another process is building or updating it; run the command again when it has finished",
             path=str(path),
         ) from error
 

@@ -13,10 +13,10 @@ _SHOWN_TYPES, _SHOWN_ANSWERS = 3, 3
 
 MATCHES = {
     "exact": "is exactly the name {name!r}",
-    "case": "is the name {name!r} but for its case",
-    "accents": "is the name {name!r} but for its accents",
-    "punctuation": "is the name {name!r} but for its punctuation",
-    "apostrophe": "is the name {name!r} but for an apostrophe",
+    "case": "is the name {name!r} in different case",
+    "accents": "is the name {name!r} with different accents",
+    "punctuation": "is the name {name!r} with different punctuation",
+    "apostrophe": "is the name {name!r} with a different apostrophe",
     "variant": "is a variant of the name {name!r} (article, bracket, comma or lost escape)",
     "fuzzy": "resembles the name {name!r}",
     "near": "has a vector near that of {name!r}",
@@ -25,14 +25,14 @@ MATCHES = {
 PARTS = {
     "relation": "the relation's log-probability, given the rest of the question",
     "subject": "the subject's log-probability, given the question and the relation",
-    "mention": "the mention against the best mention of the question",
-    "rung": "how far the mention is from the name",
-    "similarity": "how much a fuzzy match, or a near vector, lacks",
+    "mention": "the mention, compared with the best mention of the question",
+    "rung": "the difference between the mention and the name",
+    "similarity": "the dissimilarity of a fuzzy match or a near vector",
     "popularity": "the number of the subject's facts",
-    "sum": "the weighted sum of the parts, by itself and against the best of the pool",
+    "sum": "the weighted sum of the parts, on its own and compared with the best of the pool",
     "taught": "taught questions that mean the subject, or this very question",
-    "unexplained": "the content words that the mention leaves over",
-    "namesakes": "how many bear the name, and how many of them have the relation",
+    "unexplained": "the content words outside the mention",
+    "namesakes": "the entities with the name, and how many of them have the relation",
     "pool": "the number of candidates",
 }
 
@@ -43,7 +43,7 @@ def explain(result: Result) -> str:
     Raises BadArgument for what is no result of a question.
     """
     if not isinstance(result, Result):
-        raise BadArgument(f"explain takes a Result, which query gives, found {result!r:.80}", name="result")
+        raise BadArgument(f"explain takes a Result, as returned by query, found {result!r:.80}", name="result")
     return "\n".join(explained_lines(result))
 
 
@@ -78,7 +78,7 @@ def closing_lines(result: Result) -> list[str]:
     """Return the lines on the answers, on withheld ones, and on the part of the question that was not read."""
     lines = []
     if result.unread:
-        most = f"{MOST_RUNS:,} words and marks are read, of scripts without spaces {MOST_LETTERS:,} letters"
+        most = f"{MOST_RUNS:,} words and marks are read, or in scripts without spaces {MOST_LETTERS:,} letters"
         lines.append(f"  only the first {most}: {result.unread:,} characters are not")
     if result.bearers_left_out:
         kept, others = f"{MOST_LINKED:,}", f"{result.bearers_left_out:,}"
@@ -123,7 +123,7 @@ def _why_empty(result: Result) -> str:
         return "no candidates: no name of the knowledge base is in the question"
     named = ", ".join(f"{entity.name} ({entity.id})" for entity in result.without_facts)
     no_fact = "no fact" if result.inverse else "no fact as a subject; --inverse reads facts backwards"
-    return f"no candidates: the question names {named}, of which the knowledge base holds {no_fact}"
+    return f"no candidates: the question names {named}, for which the knowledge base has {no_fact}"
 
 
 def verdict(result: Result) -> str:
@@ -154,12 +154,12 @@ def _scorers_of(result: Result) -> str:
         return result.scorer
     first, _, last = result.scorer.rpartition("/")
     if first:
-        asked = f"since {first} was in doubt" if result.scored_by == last else f"sure enough not to ask {last}"
+        asked = f"since {first} was in doubt" if result.scored_by == last else f"confident without {last}"
         return f"{result.scored_by}, {asked}"
     return result.scored_by + (
-        ", all of them since the first ranker was in doubt"
+        ", all of them because the first ranker was in doubt"
         if result.scored_by == result.scorer
-        else f": sure enough not to ask the others of {result.scorer}"
+        else f": confident without the others of {result.scorer}"
     )
 
 
@@ -175,5 +175,5 @@ def explain_result(result: Result) -> str:
             lines.append(f"namesakes: {name!r} is borne by {bearers}; a stricter match comes first, then more facts")
     if result.tied > 1:
         same = "" if result.readings_total else " and have the same answers"
-        lines.append(f"{result.tied} candidates share the first place{same}; their order is that of their ids")
+        lines.append(f"{result.tied} candidates share the first place{same}; they are ordered by id")
     return "\n".join(lines)

@@ -61,9 +61,9 @@ def require_options(options: Mapping[str, object]) -> None:
             raise TypeError(f"query takes no option {name!r}; it takes {', '.join(known)}")
     system = options.get("system")
     if not isinstance(system, System | None):
-        raise BadArgument(f"system is a System, as Answerer.system gives one, found {system!r}", name="system")
+        raise BadArgument(f"system is a System, as returned by Answerer.system, found {system!r}", name="system")
     if system and any(options.get(name) is not None for name in NAMES):
-        raise BadArgument(f"give a system, or names of its parts ({', '.join(NAMES)}), not both", name="system")
+        raise BadArgument(f"pass a system or names of its parts ({', '.join(NAMES)}), not both", name="system")
     inverse = options.get("inverse")
     if not isinstance(inverse, bool | None):
         raise BadArgument(f"inverse is True or False, found {inverse!r}", name="inverse")

@@ -61,13 +61,15 @@ def _refuse_beginning(path: Path, start: bytes) -> None:
     if encoding := wide_encoding(start):
         problem = f"found {encoding}, expected UTF-8; convert it with: iconv -f {encoding} -t UTF-8"
     elif start.startswith(_PACKED):
-        problem = "found packed data, expected questions; unpack it"
+        problem = "found compressed data, expected questions; decompress it"
     elif line.startswith((b"<!doctype", b"<html")):
         problem = "found a web page, expected questions; the link is probably dead"
     elif line.startswith(b'{"'):
-        problem = "found JSON, expected a question a line; write them with: jq -r .question FILE"
+        problem = "found JSON, expected one question per line; convert it with: jq -r .question FILE"
     elif len(heads) > 1 and heads & {b"question", b"questions"}:
-        problem = "found columns with commas between, expected a question a line; save the one of questions alone"
+        problem = (
+            "found columns separated by commas, expected one question per line; save the column of questions alone"
+        )
     else:
         return
     raise WrongFormat(f"{path}:1: {problem}", path=str(path))

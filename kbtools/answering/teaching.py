@@ -162,7 +162,7 @@ def require_file(answerer: Answerer) -> TaughtFile:
     """Return the file of taught questions; raise BadArgument where there can be none."""
     file = answerer.teaching.file
     if file is None:
-        raise BadArgument("no file holds what is taught here; name one in KBTOOLS_TAUGHT", name="taught")
+        raise BadArgument("there is no file for taught questions; name one in KBTOOLS_TAUGHT", name="taught")
     return file
 
 
@@ -196,11 +196,11 @@ def _understand(answerer: Answerer, lesson: Lesson) -> TaughtQuestion:
     ids = kb.ids(np.array([subject for subject, _ in pairs], dtype=np.uint32))
     meant = [TaughtQuestion(question, own, kb.relations[pair[1]]) for own, pair in zip(ids, pairs, strict=True)]
     if not meant:
-        leads = "no pair in it leads to" if lesson.answer else "no fact has"
+        leads = "no subject and relation in it have the answer" if lesson.answer else "no fact has"
         raise BadQuestions(f"{leads} {lesson.answer or f'{lesson.subject} {lesson.relation}'}")
     if len(meant) > 1:
         named = ", ".join(f"{one.subject} {one.relation}" for one in meant[:_SHOWN])
-        raise BadQuestions(f"{len(meant)} pairs may be meant, name one by subject and relation: {named}")
+        raise BadQuestions(f"{len(meant)} pairs have this answer, choose one with subject and relation: {named}")
     return meant[0]
 
 
@@ -309,5 +309,9 @@ def taught_lines(answerer: Answerer, result: Result) -> list[str]:
     for pair in before.likeliest[:1]:
         (subject,), relation = opened.kb.ids(np.array([pair[0]], dtype=np.uint32)), opened.kb.relations[pair[1]]
         same = (subject, relation) == (first.subject, MARK * first.inverse + first.relation)
-        lines.append("  the same comes first without it" if same else f"  without it {subject} {relation} comes first")
+        lines.append(
+            "  the first candidate is the same without teaching"
+            if same
+            else f"  without it {subject} {relation} comes first"
+        )
     return lines

@@ -81,7 +81,7 @@ def _gold_of(answerer: Answerer, questions: Questions, limit: int | None) -> lis
     gold = read_gold(questions, answerer.kb)[:limit]
     if not gold:
         raise SourceEmpty(
-            f"{_name_of(questions)}: holds no question, expected subject, relation, object and question a line"
+            f"{_name_of(questions)}: no questions, expected lines of subject, relation, object and question"
         )
     return gold
 

@@ -81,26 +81,26 @@ MEASURES = {
     ),
     "recall": _Measure("recall", _over_all("recalled"), "the gold pair is in the pool"),
     "single_subject": _Measure(
-        "single", _within(single=True), "accuracy among recalled questions whose pool has one subject"
+        "single", _within(single=True), "accuracy among recalled questions with one subject in the pool"
     ),
     "multi_subject": _Measure(
-        "multi", _within(single=False), "accuracy among recalled questions whose pool has several subjects"
+        "multi", _within(single=False), "accuracy among recalled questions with several subjects in the pool"
     ),
     "relation_given_subject": _Measure(
         "rel|subj",
         _among_kept,
-        "the gold relation leads among those of the gold subject, where that is in the pool",
+        "the gold relation comes first among the relations of the gold subject, if that is in the pool",
     ),
     "ambiguity_bound": _Measure(
         "bound",
         _over_all("bound"),
-        "1/k for k namesakes with the winner's mention and relation: what is left to chance, seen without gold labels",
+        "1/k for k namesakes with the winner's mention and relation: the share left to chance, without gold labels",
     ),
     "oracle": _Measure(
         "oracle",
         _over_all("oracle"),
-        "mention and relation known from the gold, namesakes drawn at random: more is a leak, or a subject scorer at "
-        "work",
+        "accuracy with gold mention and relation, and namesakes drawn at random; a higher accuracy needs a "
+        "subject scorer, or is a leak",
     ),
     "ties_first_by_id": _Measure("id first", _over_all("first"), "accuracy if the lowest id won every tie"),
     "ties_last_by_id": _Measure("id last", _over_all("last"), "accuracy if the highest id won every tie"),

@@ -59,11 +59,11 @@ _MEANINGS = {
     Cause.UNNAMED_SUBJECT: "the gold subject has neither name nor alias",
     Cause.MENTION_NOT_LINKED: "no words of the question are a name of the gold subject",
     Cause.PRUNED_AWAY: "a name of the gold subject is in the question, but the pruner did not keep it",
-    Cause.NAMESAKE_TIE: "right, but tied with namesakes that have the relation too",
-    Cause.RELATION_TIE: "right, but tied with pairs of other relations",
-    Cause.OBJECT_RIGHT: "another pair, which leads to the gold object all the same",
+    Cause.NAMESAKE_TIE: "correct, but tied with namesakes that also have the relation",
+    Cause.RELATION_TIE: "correct, but tied with pairs of other relations",
+    Cause.OBJECT_RIGHT: "another pair that has the gold object too",
     Cause.WRONG_RELATION: "another relation won",
-    Cause.WRONG_SUBJECT: "the relation is right, another subject won",
+    Cause.WRONG_SUBJECT: "the relation is correct, but another subject won",
 }
 
 

@@ -22,8 +22,11 @@ _FREQUENCIES = ((1, 1), (2, 3), (4, 10), (11, 30), (31, 100), (101, None))
 _LINES = 6
 """Cells that are drawn as lines, the most accurate first: as many as colours tell apart."""
 
-_ROOM = 60
-"""Characters of 8 points that fit below a picture 7.5 inches wide beside the labels of its rows."""
+_ROOM = 30
+"""Characters of 8 points that fit below a picture 5 inches wide beside the labels of its rows."""
+
+_LEGEND = 36
+"""Characters of 7 points that fit into half of that width."""
 
 
 def draw_pictures(report: Report) -> dict[str, "Figure"]:
@@ -46,7 +49,8 @@ def new_figure() -> "Figure":
         raise MissingDependency(
             f"pictures need matplotlib; install it with {install_command('report')}", module="matplotlib"
         ) from error
-    return Figure(figsize=(7.5, 5), layout="constrained")
+    # As small as the longest labels allow, so that they can be read where the picture is as wide as a phone.
+    return Figure(figsize=(5, 3.75), layout="constrained")
 
 
 def _draw_recall(report: Report, axes: "Axes") -> None:
@@ -78,12 +82,15 @@ def _draw_heat_map(report: Report, axes: "Axes") -> None:
     grid = np.full((len(rows), len(columns)), np.nan)
     for cell in report.cells:
         grid[rows.index(cell.cell.names[1:]), columns.index(cell.cell.pruning)] = 100 * cell.figures["accuracy"].value
-    axes.get_figure(root=True).set_figheight(max(5.0, 1.5 + 0.25 * len(rows)))  # type: ignore[union-attr]
+    labels = [" / ".join(row) for row in rows]
+    width = 1.2 + 0.06 * max(map(len, labels)) + 0.4 * len(columns)
+    size = (max(5.0, width), max(3.75, 1.5 + 0.25 * len(rows)))
+    axes.get_figure(root=True).set_size_inches(size)  # type: ignore[union-attr]
     image = axes.imshow(grid, aspect="auto", cmap="viridis")
     # Names of pruners that would run into each other stand upright.
     upright = max(map(len, columns)) * len(columns) > _ROOM
     axes.set_xticks(range(len(columns)), columns, fontsize=8, rotation=90 if upright else 0)
-    axes.set_yticks(range(len(rows)), [" / ".join(row) for row in rows], fontsize=8)
+    axes.set_yticks(range(len(rows)), labels, fontsize=8)
     middle = (np.nanmin(grid) + np.nanmax(grid)) / 2
     for (row, column), value in np.ndenumerate(grid):
         if not np.isnan(value):
@@ -139,7 +146,8 @@ def _draw_frequency(report: Report, axes: "Axes") -> None:
 def _legend_below(axes: "Axes") -> None:
     """Put the names of the lines under the picture, where they cover none of them."""
     figure = axes.get_figure(root=True)
-    figure.legend(loc="outside lower center", ncols=2, fontsize=7)  # type: ignore[union-attr]
+    longest = max(len(label) for label in axes.get_legend_handles_labels()[1])
+    figure.legend(loc="outside lower center", ncols=1 if longest > _LEGEND else 2, fontsize=7)  # type: ignore[union-attr]
 
 
 def _best_cells(report: Report) -> list[Cell]:
@@ -164,5 +172,5 @@ def picture_bytes(figure: "Figure", kind: str) -> bytes:
     content = io.BytesIO()
     # Without the date and random names that matplotlib writes.
     with matplotlib.rc_context({"svg.hashsalt": "kbtools"}):
-        figure.savefig(content, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
+        figure.savefig(content, format=kind, dpi=180, metadata={"Date": None} if kind == "svg" else None)
     return content.getvalue()

@@ -178,13 +178,16 @@ def figures_section(report: Report) -> Section:
     return Section(
         "Figures",
         "Shares in per cent with 95 % bootstrap intervals; a star marks a control.",
-        [*part_names(report), "weights", *(measure.head for measure in MEASURES.values())],
+        [*part_names(report), *(measure.head for measure in MEASURES.values()), "weights"],
         [
-            [*cell_names(report, cell.cell), report.run.weights_text(cell.cell)]
-            + [f"{show(name, cell.figures[name])} ({show_interval(name, cell.figures[name])})" for name in MEASURES]
+            [
+                *cell_names(report, cell.cell),
+                *(f"{show(name, cell.figures[name])} ({show_interval(name, cell.figures[name])})" for name in MEASURES),
+                report.run.weights_text(cell.cell),
+            ]
             for cell in report.cells
         ],
-        words=len(part_names(report)) + 1,
+        words=len(part_names(report)),
         best=_best_rows(report),
         notes=[*(f"{measure.head}: {measure.meaning}" for measure in MEASURES.values()), _WEIGHTS_NOTE, _NAMES_NOTE],
     )

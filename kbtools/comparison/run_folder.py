@@ -119,7 +119,7 @@ def _read_origin(folder: Path) -> tuple[RunOrigin, list[Cell]]:
     """Read what a run was made of, and its cells in the order they were asked for."""
     if not (folder / RECORD).is_file():
         raise RunMissing(
-            f"{folder}: no run here (it has no {RECORD}); name the folder that kbtools compare --out made",
+            f"{folder}: no run here (there is no {RECORD}); name the folder that kbtools compare --out made",
             path=str(folder),
         )
     try:
@@ -130,7 +130,7 @@ def _read_origin(folder: Path) -> tuple[RunOrigin, list[Cell]]:
         return origin, [Cell(*cell) for cell in record["cells"]]
     except (KBUnusable, KeyError, TypeError) as error:
         raise RunUnusable(
-            f"{folder / RECORD}: damaged or written by another version of kbtools; give another --out",
+            f"{folder / RECORD}: damaged or written by another version of kbtools; use another --out",
             path=str(folder),
         ) from error
 
@@ -145,7 +145,7 @@ def prepare_run(folder: Path, origin: RunOrigin, cells: list[Cell]) -> None:
     if folder.is_dir() and find_stranger(folder, lambda path: str(path) in _FOLDERS):
         if not (folder / RECORD).is_file():
             raise OutputUnusable(
-                f"{folder}: holds files, but no run of kbtools compare; choose another --out", path=str(folder)
+                f"{folder}: contains files, but no run of kbtools compare; choose another --out", path=str(folder)
             )
         before, order = _read_origin(folder)
         _refuse_other("knowledge base", before.kb, origin.kb, folder)
@@ -166,6 +166,6 @@ def _refuse_other(what: str, before: Provenance, now: Provenance, folder: Path) 
     if before.digest != now.digest:
         raise RunMismatch(
             f"{folder}: holds results of the {what} {before.path} ({before.digest[:12]}), "
-            f"asked for {now.path} ({now.digest[:12]}); results are not merged, give another --out",
+            f"asked for {now.path} ({now.digest[:12]}); results are not merged, use another --out",
             path=str(folder),
         )

@@ -32,9 +32,18 @@ table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabula
 th, td { border-bottom: 1px solid #ddd; padding: 0.25rem 0.6rem; text-align: left; white-space: nowrap; }
 .number { text-align: right; }
 tr.best { background: #eef6ee; font-weight: 600; }
-figure { margin: 1.5rem 0; }
+.pictures { display: grid; gap: 1.5rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); }
+figure { margin: 0; }
 img { width: 100%; }
-ul, .origin { font-size: 13px; color: #555; }
+ul, .origin { font-size: 13px; color: #555; overflow-wrap: anywhere; }
+@media (max-width: 40rem) {
+  body { margin: 1rem auto; }
+  h1 { font-size: 1.5rem; }
+  .verdict { font-size: 1.1rem; }
+  table { font-size: 12px; }
+  th, td { padding: 0.25rem 0.35rem; }
+  ul { padding-left: 1.1rem; }
+}
 """
 
 
@@ -103,12 +112,12 @@ def _origin_text(run: Run) -> str:
 def _excluded_text(run: Run) -> str:
     """Return a sentence on the questions that no system can answer, and on the cells that are not there."""
     counts = ", ".join(f"{count:,} {kind}" for kind, count in run.excluded().items())
-    text = f"n = {len(run):,}, of which no system can answer: {counts}; they count as wrong"
+    text = f"n = {len(run):,}, including questions that no system can answer: {counts}; they count as wrong"
     if not run.missing:
         return text
     more = f" and {len(run.missing) - _MISSING_SHOWN:,} more" if len(run.missing) > _MISSING_SHOWN else ""
     shown = ", ".join(run.missing[:_MISSING_SHOWN])
-    return f"{text}; not on the disk: {shown}{more}, which kbtools compare computes again"
+    return f"{text}; missing on disk: {shown}{more}, which kbtools compare recomputes"
 
 
 def best_text(report: Report) -> str:
@@ -217,7 +226,9 @@ def html_page(report: Report, sections: Sequence[Section], pictures: Mapping[str
         "<h1>Comparison</h1>",
         f"<p class=verdict>{html_text(verdict_text(report))}</p>",
         *(line for section in sections[:1] for line in html_section(section)),
+        "<div class=pictures>",
         *(_html_picture(name, drawn) for name, drawn in pictures.items()),
+        "</div>",
         *(line for section in sections[1:] for line in html_section(section)),
         f"<p class=origin>{html_text(_origin_text(report.run))}<br>{html_text(_excluded_text(report.run))}.</p>",
     ]

@@ -80,7 +80,7 @@ class _RankerFit:
     def folder(self) -> Path:
         models = self.answerer.models
         if models is None:
-            raise ModelMissing("a ranker is kept with the models that it ranks by; name their folder", name=self.ranker)
+            raise ModelMissing("a ranker is stored with its models; name their folder", name=self.ranker)
         return ranker_folder(models, self.ranker, self.system.key)
 
     def features(self, evidence: Evidence) -> Features:
@@ -235,7 +235,7 @@ def _put_off(names: Sequence[str], in_doubt: Sequence[str]) -> tuple[str, ...]:
     first = tuple(name for name in names if name not in in_doubt)
     unknown = [name for name in in_doubt if name not in names]
     if unknown or not first or LEXICAL in in_doubt:
-        wrong = f"{unknown[0]!r} is none of the scorers" if unknown else "no scorer is left to ask first"
+        wrong = f"{unknown[0]!r} is not one of the scorers" if unknown else "no scorer is left to run first"
         wrong = f"{LEXICAL} is read by every learned ranker" if LEXICAL in in_doubt else wrong
         raise BadArgument(
             f"{wrong}: of the scorers {', '.join(names)} some are asked in doubt, found {', '.join(in_doubt)}",

@@ -53,13 +53,11 @@ class Untrained:
             f"untrained {self.untrained:.1%}{head}; the better of the others is ahead by {ahead}"
         ]
         if self.best != "trained":
-            lines.append("questions are answered by the untrained system, which is better than what was trained")
+            lines.append("the untrained system answers questions, because it is better than the trained one")
         if self.head is not None and self.head > max(self.trained, self.untrained):
             lines.append("the head is best: teach the training questions with kbtools teach KB FILE")
         if self.questions < _FEW:
-            lines.append(
-                f"{self.questions:,} validation questions are too few to choose by; {_FEW:,} or more tell better"
-            )
+            lines.append(f"{self.questions:,} validation questions are too few for a choice; use {_FEW:,} or more")
         return lines
 
 

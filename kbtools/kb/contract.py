@@ -262,7 +262,7 @@ class BackendDefaults:
         return Grouped(starts, np.concatenate([np.empty(0, dtype=np.uint32), *groups]).astype(np.uint32))
 
     def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
-        raise IncomingMissing("this backend has no index from objects to facts; kbtools index makes one in its folder")
+        raise IncomingMissing("this backend has no index from objects to facts; kbtools index creates one in a folder")
 
     def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:
         return None
@@ -282,7 +282,7 @@ class BackendDefaults:
         ]
 
     def vectors(self) -> "VectorIndex":
-        raise VectorsMissing("this backend keeps no entity vectors")
+        raise VectorsMissing("this backend stores no entity vectors")
 
     def close(self) -> None:
         """Do nothing: there is nothing to release."""

@@ -22,8 +22,8 @@ def read_languages(text: str, known: Iterable[str]) -> tuple[str, ...]:
     present = sorted(set(known) - {UND})
     if not present:
         raise UnknownLanguage(
-            f"{text!r} was asked for, and no name here has a language; index again from sources that say languages, "
-            "and load again what an earlier kbtools loaded into a cluster",
+            f"{text!r} was requested, but no name has a language; index again from sources with languages, and "
+            "reload clusters loaded by an earlier kbtools",
             language=text,
         )
     for tag in tags or (text,):

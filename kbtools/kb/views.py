@@ -168,8 +168,8 @@ class BothWays(View):
         self.stored = len(kb.relations)
         if not has_incoming(kb):
             raise IncomingMissing(
-                "facts are not read backwards here: this backend has no index from objects to facts; "
-                "kbtools index makes one in its folder"
+                "cannot read facts backwards: this backend has no index from objects to facts; kbtools index creates "
+                "one in a folder"
             )
 
     @cached_property

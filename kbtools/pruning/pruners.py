@@ -89,7 +89,7 @@ def make_pruner(
         return unguided
     make_guide, what = (tagger, "a tagger") if guide == "tagger" else (embedder, "vectors")
     if make_guide is None:
-        raise ModelMissing(f"pruner {name!r} is guided by {what}, which this call does not give", name=name)
+        raise ModelMissing(f"pruner {name!r} is guided by {what}, which this call does not provide", name=name)
     made_with = make_guide()
     pruner: Pruner = construct(name, lambda: plugin(kb, made_with))
     return pruner

@@ -56,8 +56,8 @@ def require_records(models: Path, names: Sequence[str]) -> None:
         missing = [_CONTENTS]
     if missing:
         raise ModelUnusable(
-            f"{models / missing[0]}: missing, and kbtools train wrote it; put it back, or train again into another "
-            "folder",
+            f"{models / missing[0]}: a file of kbtools train is missing; restore it, or train again into "
+            "another folder",
             path=str(models),
         )
 
@@ -132,7 +132,7 @@ def read_model(folder: Path) -> _StoredModel:
     except OSError as error:
         raise ModelUnusable(f"{weights}: {error.strerror}; {_CURE}", path=str(folder)) from error
     if not as_written:
-        raise ModelUnusable(f"{weights}: not what training wrote; {_CURE}", path=str(folder))
+        raise ModelUnusable(f"{weights}: not as written by training; {_CURE}", path=str(folder))
     stamp = Stamp(record["plugin"], record["made_of"], record["figures"])
     return _StoredModel(stamp, record["contents"], weights)
 

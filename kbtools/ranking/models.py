@@ -148,8 +148,8 @@ def make_embedder(
     origin = vectors.origin
     if not origin.subject:
         raise VectorsMissing(
-            "the entity vectors were not made by a subject scorer, so that no question can be embedded beside them; "
-            "make some with kbtools index vectors --subject"
+            "the entity vectors do not come from a subject scorer, so questions cannot be embedded in the same "
+            "space; create some with kbtools index vectors --subject"
         )
     file = f"the record of the vectors of {getattr(kb, 'path', 'the knowledge base')}"
     require_installed(SUBJECT_SCORERS, origin.subject, file=file, trusted=trust_plugins)
@@ -175,7 +175,7 @@ def _make_plugin(part: str, name: str, kb: KnowledgeBase, *, models: Path | None
         return construct(name, lambda: plugin(untrained))
     if folder is None:
         raise ModelMissing(
-            f"{name!r} is trained: name the folder that holds its model with --models (models= in Python), "
+            f"{name!r} must be trained: name the folder of its model with --models (models= in Python), "
             f"or make one with kbtools train {part}",
             name=name,
         )

@@ -81,7 +81,7 @@ class TaughtFile:
                 columns = line.split("\t")
                 if line.strip() and not (number == 1 and line == _HEADER):
                     if len(columns) != 3 or "\ufffd" in line or not all(map(str.strip, columns)):
-                        self.refuse(number, "expected a question, a subject and a relation with tabs between")
+                        self.refuse(number, "expected a question, a subject and a relation separated by tabs")
                     questions.append(TaughtQuestion(*columns))
                 if len(questions) > MOST_TAUGHT:
                     self.refuse(number, f"more than {MOST_TAUGHT:,} questions; use them with kbtools train")
@@ -208,7 +208,7 @@ class Teaching:
             except KBToolsError as error:
                 if self.state is None:
                     raise
-                logger.error("what was taught before answers: %s", ascii(error))
+                logger.error("using the questions taught before: %s", ascii(error))
             self.state = state
         return self.taught
 

@@ -115,7 +115,7 @@ def read_files(source: str = "") -> PretrainedFiles:
     except KeyError as error:
         raise _unusable(folder, f"its weights lack {error}") from error
     if any(named[name].shape != shape for name, shape in config.shapes().items()):
-        raise _unusable(folder, "its weights have other sizes than its configuration says")
+        raise _unusable(folder, "the sizes of its weights do not match its configuration")
     digest = hashlib.sha256(f"{_weights_digest(weights)} {record}".encode()).hexdigest()
     return PretrainedFiles(record, named, digest)
 
@@ -170,7 +170,7 @@ def _read_encoder(folder: Path) -> PretrainedRecord:
     for module in modules:
         kind = module["type"].rsplit(".", 1)[-1]
         if kind not in _MODULES:
-            raise _unusable(folder, f"it has a module {kind!r}, where only {', '.join(_MODULES)} are computed")
+            raise _unusable(folder, f"it has a module {kind!r}, but only {', '.join(_MODULES)} are computed")
         if kind == "Pooling":
             pooling = _read_pooling(folder / module["path"] / "config.json")
     if (folder / "sentence_bert_config.json").is_file():
@@ -186,7 +186,9 @@ def _read_pooling(path: Path) -> str:
     flags = [name for name, value in record.items() if name.startswith("pooling_mode") and value is True]
     kinds = [named] if isinstance(named, str) else flags
     if len(kinds) != 1 or kinds[0] not in _POOLING:
-        raise _unusable(path, f"it pools by {', '.join(kinds) or 'nothing'}, where only mean and cls are computed")
+        raise _unusable(
+            path, f"it uses the pooling {', '.join(kinds) or 'nothing'}, but only mean and cls are supported"
+        )
     return _POOLING[kinds[0]]
 
 

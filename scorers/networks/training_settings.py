@@ -29,11 +29,13 @@ class EncoderConfig:
     words_dim: int = _setting(300, "Dimensions of a word's vector (paper, Experiment Setting: 300).")
     hidden: int = _setting(256, "Hidden units of each direction of a BiGRU (paper: 256), or filters of a CNN.")
     layers: int = _setting(2, "Layers of a BiGRU (paper, Model Parameterization: two).")
-    direct: bool = _setting(False, "The states of a BiGRU are its vector as they are: --dim says nothing.")
-    dropout: float = _setting(0.3, "What is dropped between layers, never across time (paper: vertical dropout).")
-    word_dropout: float = _setting(0.05, "How often a word is read as unknown in training.")
-    spare: float = _setting(0.08, "Where dimensions beyond those of a given vector start: within this of zero.")
-    known_words: int = _setting(50_000, "Words of the given vectors that are known beside the questions' words.")
+    direct: bool = _setting(False, "Use the states of a BiGRU as its vector, ignoring --dim.")
+    dropout: float = _setting(0.3, "Dropout between layers, not across time (paper: vertical dropout).")
+    word_dropout: float = _setting(0.05, "Share of words read as unknown in training.")
+    spare: float = _setting(0.08, "Range around zero of the initial values of dimensions beyond a given vector.")
+    known_words: int = _setting(
+        50_000, "Number of words taken from the given vectors, in addition to those of the questions."
+    )
 
     def __post_init__(self) -> None:
         if min(self.dim, self.words_dim, self.hidden, self.layers) < 1:
@@ -48,7 +50,7 @@ class EncoderConfig:
 class FitConfig:
     """The length and the speed of a training; the learning rate falls to zero in equal steps."""
 
-    epochs: int = _setting(15, "Times that every question is seen.")
+    epochs: int = _setting(15, "Passes over the questions.")
     batch: int = _setting(256, "Questions in a batch (paper, Experiment Setting: 256).")
     learning_rate: float = _setting(0.02, "Step size at the start; it falls to zero (paper: 0.001, 0.02 or 0.03).")
     optimiser: str = _setting(
@@ -57,9 +59,9 @@ class FitConfig:
         "a tenth of the rate), or row-adagrad.",
     )
     momentum: float = _setting(0.9, "Momentum (paper, Experiment Setting: 0.9).")
-    clip: float = _setting(5.0, "The greatest norm of a gradient.")
-    seed: int = _setting(1, "What decides every random draw.")
-    amp: bool = _setting(False, "Mixed precision: bfloat16 where it is exact enough, faster on a GPU.")
+    clip: float = _setting(5.0, "Largest norm of a gradient.")
+    seed: int = _setting(1, "Seed of all random numbers.")
+    amp: bool = _setting(False, "Mixed precision: bfloat16 where precise enough, faster on a GPU.")
 
     def __post_init__(self) -> None:
         if min(self.epochs, self.batch) < 1 or not (0 < self.learning_rate < inf and self.clip > 0):
@@ -118,9 +120,9 @@ class PretrainedConfig:
     """A pretrained encoder, how much of it is trained, and what is dropped while it trains."""
 
     pretrained: str = _setting("", "A folder or a package with a pretrained encoder; else KBTOOLS_ENCODER, or minilm.")
-    trained_layers: int = _setting(2, "The last layers of a pretrained encoder, which are trained; the others stay.")
-    dropout: float = _setting(0.1, "What is dropped inside the trained layers.")
-    learned_dropout: float = _setting(0.1, "How often a relation has to do without the learned part of its vector.")
+    trained_layers: int = _setting(2, "Number of last layers of a pretrained encoder to train; the others are fixed.")
+    dropout: float = _setting(0.1, "Dropout inside the trained layers.")
+    learned_dropout: float = _setting(0.1, "Share of training steps without the learned part of a relation's vector.")
 
     def __post_init__(self) -> None:
         if self.trained_layers < 0:

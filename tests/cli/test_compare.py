@@ -85,7 +85,7 @@ def test_a_trained_scorer_without_its_model_is_one_sentence(run_compare: Callabl
     done = run_compare("--scorer", "bigru")
 
     assert done.exit_code == 1
-    assert "Error: 'bigru' is trained: name the folder that holds its model with --models" in done.stderr
+    assert "Error: 'bigru' must be trained: name the folder of its model with --models" in done.stderr
 
 
 def test_a_model_of_another_version_is_one_sentence(run_compare: Callable[..., Result], tmp_path: Path) -> None:

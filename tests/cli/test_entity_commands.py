@@ -41,12 +41,12 @@ def test_lookup_reads_names_from_standard_input(run: Run) -> None:
 
 def test_lookup_says_that_there_is_no_such_name(run: Run) -> None:
     done = run("lookup", "zqxjkv")
-    assert (done.exit_code, done.stdout) == (0, "zqxjkv\n  no entity has that name\n")
+    assert (done.exit_code, done.stdout) == (0, "zqxjkv\n  no entity has this name\n")
 
 
 def test_lookup_names_the_type_that_no_bearer_has(run: Run) -> None:
     assert run("lookup", "zqxjkv", "--type", "film.film").stdout == (
-        "zqxjkv\n  no entity has that name and the type film.film\n"
+        "zqxjkv\n  no entity has this name and the type film.film\n"
     )
 
 

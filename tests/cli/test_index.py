@@ -249,11 +249,11 @@ NOTHING = {
         (
             ["--facts", "f.tsv", "--names", "nothing.names.tsv"],
             "no name belongs to the subject of a fact; check that f.tsv, nothing.names.tsv belong together and are "
-            "given to the right options (facts are of 'a', names of 'zzz')",
+            "passed to the right options (facts are of 'a', names of 'zzz')",
         ),
         (
             ["--facts", "f.tsv"],
-            "no name belongs to the subject of a fact; check that f.tsv is given to the right options "
+            "no name belongs to the subject of a fact; check that f.tsv is passed to the right options "
             "(no name was read)",
         ),
         (
@@ -371,8 +371,8 @@ def test_a_folder_whose_path_is_no_utf_8_is_refused_in_one_sentence(own: list[st
 
     assert result.exit_code == 1
     assert result.stderr == (
-        f"Error: {tmp_path}/\\xff/s.kb: a path that is no UTF-8, which DuckDB and tantivy do not take; "
-        "choose another folder for --out\n"
+        f"Error: {tmp_path}/\\xff/s.kb: the path is not UTF-8, which DuckDB and tantivy require; choose another "
+        "folder for --out\n"
     )
     assert {path.name for path in tmp_path.iterdir()} == {"f.tsv", "n.tsv"}
 
@@ -389,7 +389,7 @@ def test_names_without_facts_are_a_knowledge_base(
     assert result.exit_code == 0
     assert [kb.ids(match.entities) for match in kb.lookup(["foo land"])["foo land"]] == [["q"]]
     assert [similar.form for similar in kb.similar(["foo lnad"])[0]] == ["foo land"]
-    assert "no facts were given: names are found, and no question has an answer" in caplog.messages
+    assert "no facts were given: look-ups work, but no question has an answer" in caplog.messages
     assert run("query", "--kb", tmp_path / "n.kb", "where is foo land").exit_code == 0
 
 
@@ -552,7 +552,7 @@ def test_the_log_tells_each_phase_once(own: list[str | Path], tmp_path: Path, ca
 
 def test_work_tables_that_do_not_fit_in_memory_name_the_option(sample_options: list[str], tmp_path: Path) -> None:
     result = run("index", *sample_options, "--out", tmp_path / "s.kb", "--memory", "1MB")
-    assert (result.exit_code, "give more with --memory" in result.stderr) == (1, True)
+    assert (result.exit_code, "raise the limit with --memory" in result.stderr) == (1, True)
     assert list(tmp_path.iterdir()) == []
 
 

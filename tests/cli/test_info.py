@@ -83,7 +83,7 @@ def test_what_was_skipped_is_told_with_its_first_example(tmp_path: Path) -> None
     ("make", "told"),
     [
         (lambda path: None, "no such knowledge base; build it with kbtools index --out"),
-        (lambda path: path.mkdir(), "not a knowledge base (it has no manifest.msgpack)"),
+        (lambda path: path.mkdir(), "not a knowledge base (there is no manifest.msgpack)"),
         (lambda path: path.write_text("x"), "not a folder"),
     ],
 )
@@ -135,7 +135,7 @@ def test_damaged_vectors_are_cured_by_making_vectors(copy: Path) -> None:
 
     assert result.exit_code == 1
     assert "vectors.msgpack: damaged" in result.stderr
-    assert result.stderr.endswith(f"make the vectors again with kbtools index vectors --kb {copy}\n")
+    assert result.stderr.endswith(f"create the vectors again with kbtools index vectors --kb {copy}\n")
 
 
 def test_a_truncated_manifest_is_refused(copy: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_small_file_is_compared_with_its_checksum_when_it_is_opened(copy: Path
     result = info(copy)
 
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith(f"Error: {copy / name}: not what was written")
+    assert result.stderr.startswith(f"Error: {copy / name}: not as written")
     assert result.stderr.endswith("index again\n")
 
 

@@ -63,7 +63,7 @@ def test_a_name_of_no_fact_at_all_is_said_to_be_that(tmp_path: Path) -> None:
     kb = str(tmp_path / "kb")
     assert CliRunner().invoke(main, ["index", "--facts", str(facts), "--names", str(names), "--out", kb]).exit_code == 0
     done = CliRunner().invoke(main, ["query", "--kb", kb, "--inverse", "what of gamma"])
-    assert "the question names Gamma (e3), of which the knowledge base holds no fact\n" in done.stdout
+    assert "the question names Gamma (e3), for which the knowledge base has no fact\n" in done.stdout
 
 
 def test_a_comparison_measures_questions_of_both_directions(run: Callable[..., Result], tmp_path: Path) -> None:

@@ -103,4 +103,4 @@ def test_a_library_that_gets_no_memory_is_not_called_broken(
     done = run("query", "--kb", str(sample_path), "--pruning", "hungry:Pruner", "who wrote it")
 
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr == "Error: the system gives no more memory; allow more (ulimit -v) or close programs\n"
+    assert done.stderr == "Error: out of memory; raise the limit (ulimit -v) or close other programs\n"

@@ -216,8 +216,8 @@ def test_settings_are_listed_with_their_values(run: Callable[..., Invocation]) -
 
     best, paper = run("train", "settings"), run("train", "settings", "--profile", "paper")
 
-    assert "  epochs=9: Times that every question is seen." in best.stdout
-    assert "  epochs=15: Times that every question is seen." in paper.stdout
+    assert "  epochs=9: Passes over the questions." in best.stdout
+    assert "  epochs=15: Passes over the questions." in paper.stdout
     assert "  direct=false: " in paper.stdout
 
 

@@ -138,7 +138,7 @@ def test_an_unknown_backend_fails_and_lists_them(query: Callable[..., Invocation
 def test_a_cluster_is_a_backend_of_its_own(query: Callable[..., Invocation]) -> None:
     result = query("--backend", "mine", "--elasticsearch=http://localhost:1", WHO)
     assert result.exit_code == 2
-    assert "leave --backend out" in result.stderr
+    assert "remove --backend" in result.stderr
 
 
 def test_an_unknown_scorer_fails_and_lists_them(query: Callable[..., Invocation]) -> None:
@@ -175,7 +175,7 @@ def test_a_negative_top_is_a_usage_error(query: Callable[..., Invocation]) -> No
 
 def test_explain_says_why(query: Callable[..., Invocation]) -> None:
     shown = query("--explain", "--top", "1", WHO).stdout
-    assert "is the name 'Harry Potter' but for its case" in shown
+    assert "is the name 'Harry Potter' in different case" in shown
     assert "popularity" in shown
     assert "pruned by n-gram-idf" in shown
 

@@ -84,7 +84,7 @@ def test_a_profile_is_trained_in_one_go(
     trained = CliRunner().invoke(main, run)
     again = CliRunner().invoke(main, run)
     summed = CliRunner().invoke(main, [*run, "--ranker", "weighted-sum"])
-    asked = trained.stdout.splitlines()[-1].removeprefix("now ask: kbtools ").removesuffix(" QUESTION").split(" ")
+    asked = trained.stdout.splitlines()[-1].removeprefix("next: kbtools ").removesuffix(" QUESTION").split(" ")
     plan = PLANS[profile]
     # By name: after one epoch the untrained system may be the better one.
     parts = (
@@ -180,7 +180,7 @@ def test_a_knowledge_base_without_types_has_no_subject_scorer_to_train(
     assert part.exit_code == 1
     assert "the knowledge base has no types" in part.stderr
     assert profile.exit_code == 0, profile.output
-    assert "type-vector: left out, since the knowledge base has no types" in profile.stderr
+    assert "type-vector: left out, because the knowledge base has no types" in profile.stderr
     assert "--subject" not in profile.stdout.splitlines()[-1]
 
 
@@ -219,8 +219,8 @@ def test_scorers_are_put_off_until_a_ranker_is_in_doubt(sample_path: Path, examp
     assert re.search(r"\d% of them are in doubt, where the first by lexical is less sure than ", trained.stdout)
     assert json.loads(asked.stdout)["scored_by"] in ("lexical", f"lexical,{reading}")
     assert (summed.exit_code, unknown.exit_code) == (2, 1)
-    assert "--in-doubt needs a ranker that learns" in summed.stderr
-    assert unknown.stderr.startswith("Error: 'encoder' is none of the scorers")
+    assert "--in-doubt needs a learned ranker" in summed.stderr
+    assert unknown.stderr.startswith("Error: 'encoder' is not one of the scorers")
 
 
 def test_vectors_trained_elsewhere_are_taken_over_and_searched(sample_path: Path, tmp_path: Path) -> None:

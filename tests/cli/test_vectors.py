@@ -100,14 +100,14 @@ def test_vectors_made_elsewhere_are_indexed(
     assert "3 vectors of 3 dimensions" in said
     assert "vectors: 3 of 3 dimensions, flat" in run("info", home / "sample.kb")
     assert json.loads(run("info", home / "sample.kb", "--json"))["vectors"]["count"] == 3
-    run("query", *kb, "--pruning", "dense", QUESTION, fails="not made by a subject scorer")
+    run("query", *kb, "--pruning", "dense", QUESTION, fails="do not come from a subject scorer")
     run("similar", *kb, "harry potter the one without", fails="no entity has the id or the name")
 
 
 def test_options_that_do_not_go_together_are_refused(run: Callable[..., str], home: Path, tmp_path: Path) -> None:
     kb = ["--kb", home / "sample.kb"]
     run("index", "vectors", *kb, fails="name the folder of trained vectors with --models")
-    run("index", "vectors", *kb, "--vectors", tmp_path / "x.npy", fails="give --vectors and --ids together")
+    run("index", "vectors", *kb, "--vectors", tmp_path / "x.npy", fails="use --vectors and --ids together")
     made = ["--vectors", tmp_path / "x.npy", "--ids", tmp_path / "x.txt"]
     run("index", "vectors", *kb, *made, "--subject", "random", fails="not both")
     run("index", "vectors", *kb, "--models", tmp_path, "--subject", "random", fails="no trained model here")

@@ -404,8 +404,8 @@ def test_vectors_of_other_content_are_told_of_before_they_go(
     make(*sources[:2])
 
     logging.getLogger("kbtools.indexers.building.build").removeHandler(listen)
-    assert "make the vectors again with kbtools index vectors" in caplog.text
-    assert "those that are there now are deleted" in caplog.text
+    assert "create the vectors again with kbtools index vectors" in caplog.text
+    assert "the existing ones are deleted" in caplog.text
     assert there[0]
     assert not (with_vectors / "vectors").exists()
 

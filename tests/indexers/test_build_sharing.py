@@ -171,7 +171,7 @@ def test_who_may_not_read_it_is_told_so(open_folder: Path, sample_path: Path, sa
 
     result = as_nobody(sample_path, open_folder / "x.kb")
 
-    assert result.stderr.splitlines()[-1].endswith("x.kb: cannot be opened (Permission denied); check who may read it")
+    assert result.stderr.splitlines()[-1].endswith("x.kb: cannot be opened (Permission denied); check its permissions")
 
 
 def test_sixty_open_knowledge_bases_fit_into_the_usual_limit_of_descriptors(sample_path: Path, tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_a_folder_for_temporary_files_without_room_is_named(sample_path: Path, t
         [sys.executable, "-c", code, sample_path, tmp_path / "file"], capture_output=True, text=True, check=False
     )
 
-    assert "set TMPDIR to a folder that has room" in result.stderr
+    assert "set TMPDIR to a folder with more space" in result.stderr
     assert "index again" not in result.stderr
 
 

@@ -146,7 +146,7 @@ def test_a_missing_record_of_vectors_is_told(updated: Path, tmp_path: Path, comm
     done = CliRunner().invoke(main, [command, *line])
 
     assert done.exit_code == 1
-    assert "vectors.msgpack: missing; make the vectors again" in done.stderr
+    assert "vectors.msgpack: missing; create the vectors again" in done.stderr
 
 
 def test_vectors_that_are_not_of_length_one_are_damage(copy: Path) -> None:
@@ -155,7 +155,7 @@ def test_vectors_that_are_not_of_length_one_are_damage(copy: Path) -> None:
     vectors.index = faiss.IndexFlatIP(8)
     vectors.index.add(table)
 
-    with pytest.raises(KBUnusable, match="make the vectors again"):
+    with pytest.raises(KBUnusable, match="create the vectors again"):
         vectors.nearest(table[:1] / np.float32(1e30))
 
 
@@ -202,9 +202,8 @@ def test_what_makes_a_damaged_file_again_is_said_of_each(copy: Path) -> None:
 
     assert check.exit_code == 1
     assert check.stderr.splitlines() == [
-        f"Error: {copy}/fact.object: not what was written, its checksum is another; the knowledge base is damaged, "
-        "index again",
-        f"Error: {copy}/vectors/rows.npy: not what was written, its checksum is another; make the vectors again with "
+        f"Error: {copy}/fact.object: not as written, its checksum differs; the knowledge base is damaged, index again",
+        f"Error: {copy}/vectors/rows.npy: not as written, its checksum differs; create the vectors again with "
         f"kbtools index vectors --kb {copy}",
     ]
 
@@ -213,7 +212,7 @@ def test_whole_files_are_said_to_be_whole(copy: Path) -> None:
     check = run(("check",), copy)
 
     assert (check.exit_code, check.stderr) == (0, "")
-    assert check.stdout.startswith(f"{copy}: every file is as it was written")
+    assert check.stdout.startswith(f"{copy}: all files are intact")
 
 
 def test_a_knowledge_base_is_checked_before_it_is_copied(copy: Path) -> None:
@@ -240,9 +239,9 @@ def test_every_look_up_after_a_damaged_page_says_so(copy: Path) -> None:
         file.write(b"\xff" * PAGE * (pages - 2))
 
     for _ in range(2):
-        with pytest.raises(KBUnusable, match=r"forms\.lmdb: not what was written"):
+        with pytest.raises(KBUnusable, match=r"forms\.lmdb: not as written"):
             kb.lookup(["harry potter"])
-        with pytest.raises(KBUnusable, match=r"forms\.lmdb: not what was written"):
+        with pytest.raises(KBUnusable, match=r"forms\.lmdb: not as written"):
             kb.name_frequency(["potter"])
 
 
@@ -264,7 +263,7 @@ def test_a_row_beyond_the_end_of_a_damaged_table_is_damage(copy: Path, look_up: 
         kb.columns[name] = np.frombuffer(noise, dtype=column.dtype)
         (copy / name).write_bytes(noise)
 
-    with pytest.raises(KBUnusable, match="not what was written"):
+    with pytest.raises(KBUnusable, match="not as written"):
         look_up(kb)
 
 

@@ -160,7 +160,7 @@ def test_a_bad_row_is_named_by_its_number(index: Index) -> None:
 
 
 def test_errors_speak_of_arguments_and_not_of_options(index: Index, tmp_path: Path) -> None:
-    with pytest.raises(TooManyBadLines, match=r"more than max_bad 0\.001 allows; .*; mend the file, or "):
+    with pytest.raises(TooManyBadLines, match=r"more than max_bad 0\.001 allows; .*; fix the file, or "):
         index(facts=[("Q1", "", "Q2")], names=NAMES)
     table = tmp_path / "facts.csv"
     table.write_text("from,how,to\nQ1,r,Q2\n")

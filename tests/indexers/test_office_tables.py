@@ -61,7 +61,7 @@ def test_an_encoding_is_found_and_told(tmp_path: Path, encoding: str, told: str 
 
     assert ("3", "Müller & Söhne 3") in names(rows)
     assert [note for note in notes if note.startswith("read as")] == (
-        [f"read as {told}; --encoding names another"] if told else []
+        [f"read as {told}; use --encoding to change it"] if told else []
     )
 
 
@@ -123,7 +123,7 @@ def test_rows_with_fewer_cells_are_padded_and_told_by_their_lines(tmp_path: Path
     (tmp_path / "c.csv").write_text("id,name,city\n1,Alpha,Bonn\n2,Beta\n3,Gamma,Kiel,,\n4,Delta,Bonn,x\n")
     rows, notes = read(tmp_path / "c.csv", max_bad=0.5)
     assert names(rows) == {("1", "Alpha"), ("2", "Beta"), ("3", "Gamma")}
-    assert notes[-1] == "rows with fewer cells than the header, the missing ones taken as empty: lines 3"
+    assert notes[-1] == "rows with fewer cells than the header, missing cells taken as empty: lines 3"
 
 
 def test_a_column_that_no_table_has_is_refused_before_anything_is_read(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_a_spreadsheet_is_read_under_its_header(tmp_path: Path) -> None:
 
     assert names(rows) == {("1", "Alpha"), ("2", "Beta")}
     assert rows["facts"] == {("1", "Size", '"12"^^<cell:number>'), ("2", "Size", '"1.5"^^<cell:number>')}
-    assert "the sheet 'Firms' is read; --sheet takes another: 'Other'" in notes
+    assert "the sheet 'Firms' is read; use --sheet for another: 'Other'" in notes
     assert names(other) == {("x", "Gamma")}
     assert detect(path).source.format == WIDE
     with pytest.raises(WrongFormat, match="no sheet 'Third'; the sheets are 'Firms', 'Other'"):
@@ -359,10 +359,10 @@ def test_three_columns_of_an_entity_in_a_text_file_are_no_facts(tmp_path: Path) 
     ("name", "text", "cure"),
     [
         ("t.xls", "<html><table></table></html>", "found HTML or XML, .* save it as .xlsx"),
-        ("t.xlsx", "id,name\n1,Ann\n", "found text, which is no spreadsheet; name it .csv"),
-        ("t.csv", "id,name\r1,Ann\r", "lines end with carriage returns alone; save the file with line feeds"),
-        ("t.csv", "id,x,y\n1,2,3\n2,4,5\n", "no column holds names; say which with --name"),
-        ("t.txt", "Ann Smith\nBob Jones\n", "named .csv and its first line is name"),
+        ("t.xlsx", "id,name\n1,Ann\n", "found text, which is not a spreadsheet; name it .csv"),
+        ("t.csv", "id,name\r1,Ann\r", "lines end with carriage returns only; save the file with line feeds"),
+        ("t.csv", "id,x,y\n1,2,3\n2,4,5\n", "no column contains names; choose one with --name"),
+        ("t.txt", "Ann Smith\nBob Jones\n", "use the suffix .csv and the header name"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_cure(tmp_path: Path, name: str, text: str, cure: str) -> None:

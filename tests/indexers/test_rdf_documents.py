@@ -123,8 +123,8 @@ def test_blank_nodes_of_two_files_are_never_one_and_read_again_the_same(tmp_path
         ("k.owl", SAME["k.owl"].replace("</a:T>", ""), r"k\.owl:\d: no RDF/XML from here on"),
         ("k.jsonld", '{"@context": "http://schema.org/", "name": "x"}\n', "contexts on the web are not loaded"),
         ("k.nt", SAME["k.ttl"], "found Turtle .* give --format turtle, or name it .ttl"),
-        ("k.ttl", SAME["k.trig"], "no Turtle from here on .* if it is TriG, .* give --format trig"),
-        ("k.ttl", "@base <http://a/> .\nGRAPH <g> { <a> <b> <c> }\n", "if it is TriG, .* give --format trig"),
+        ("k.ttl", SAME["k.trig"], "no Turtle from here on .* if it is TriG, .* use --format trig"),
+        ("k.ttl", "@base <http://a/> .\nGRAPH <g> { <a> <b> <c> }\n", "if it is TriG, .* use --format trig"),
         ("k.owl", "{" + 5000 * " " + "}", r"no RDF/XML from here on .{,200}; mend it"),
         ("k.ttl", SAME["k.jsonld"], "found JSON-LD .* give --format json-ld, or name it .jsonld"),
         ("k.nt", f"[{SAME['k.jsonld']}]", "found JSON-LD .* give --format json-ld, or name it .jsonld"),
@@ -150,7 +150,7 @@ def test_declared_entities_are_refused_before_they_expand(tmp_path: Path) -> Non
     path.write_text(
         XML.format(dtd=dtd) + '<rdf:Description rdf:about="http://a/s"><a:p>&e11;</a:p></rdf:Description></rdf:RDF>'
     )
-    with pytest.raises(WrongFormat, match=r"bomb\.rdf:\d+: found declared entities, .*xmllint --noent FILE"):
+    with pytest.raises(WrongFormat, match=r"bomb\.rdf:\d+: found entity declarations, .*xmllint --noent FILE"):
         list(Reading(Source(path, "any"), ReadOptions()).batches())
 
 

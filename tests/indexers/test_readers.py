@@ -139,7 +139,7 @@ def test_one_bad_line_more_than_allowed_is_refused_with_the_most_frequent_kind(t
         rows_of(read)
     assert str(raised.value) == (
         f"{path}: 3 of 100 lines cannot be read, more than --max-bad 0.02 allows; most frequent: "
-        rf"2 columns where 3 were expected, first at {path}:99: 'b\tc'; mend the file, or leave them out "
+        rf"2 columns where 3 were expected, first at {path}:99: 'b\tc'; fix the file, or leave the lines out "
         "with --max-bad 0.03"
     )
     assert raised.value.facts == {"path": str(path), "bad": 3, "lines": 100}
@@ -160,7 +160,7 @@ def test_a_broken_first_line_does_not_hide_the_format(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "content", "message"),
     [
-        ("facts", NAME, r":1: found .*, which names or types an entity, expected facts; give the file to --names or"),
+        ("facts", NAME, r":1: found .*, which names or types an entity, expected facts; pass the file to --names or"),
         ("facts", "\n" + TYPE, r":2: found .*, which names or types an entity"),
         ("names", FACT, r":1: found .*, expected <fb:m.id> TAB .*; check which file the option names"),
         ("types", FACT, r":1: found .*, expected <fb:m.id> TAB"),
@@ -170,7 +170,7 @@ def test_a_broken_first_line_does_not_hide_the_format(tmp_path: Path) -> None:
             "one question a line\n",
             r":1: found 'one question a line', expected subject TAB relation TAB objects",
         ),
-        ("names", "\n \n\t\n", r": found nothing but blank lines, expected <fb:m.id> TAB"),
+        ("names", "\n \n\t\n", r": found only blank lines, expected <fb:m.id> TAB"),
         ("facts", "{" + "x" * 500, r":1: found '\{x{119}'…, expected"),
     ],
 )
@@ -292,10 +292,10 @@ def test_a_syntax_that_the_suffix_belies_is_refused_by_name(
 @pytest.mark.parametrize(
     ("content", "advice"),
     [
-        ("Q1;capital;Q2\n", "whose columns are divided by semicolons, give --format csv"),
-        ("Q1|capital|Q2\n", "whose columns are divided by bars, give --format csv"),
-        ("Q1  capital  Q2\n", "whose columns are divided by several spaces, write tabs"),
-        ('{"subject": "a"}\n', "name JSON Lines .jsonl, or give --format jsonl"),
+        ("Q1;capital;Q2\n", "and columns separated by semicolons, use --format csv"),
+        ("Q1|capital|Q2\n", "and columns separated by bars, use --format csv"),
+        ("Q1  capital  Q2\n", "and columns separated by several spaces, use tabs between"),
+        ('{"subject": "a"}\n', "name JSON Lines .jsonl, or use --format jsonl"),
     ],
 )
 def test_a_line_that_looks_like_a_table_says_how_to_give_it(tmp_path: Path, content: str, advice: str) -> None:
@@ -326,7 +326,7 @@ def test_blank_nodes_are_named_after_their_file(tmp_path: Path) -> None:
 
 
 def test_a_file_most_of_which_is_bad_is_never_to_be_left_out(tmp_path: Path) -> None:
-    with pytest.raises(TooManyBadLines, match="check that it is given to the right option") as raised:
+    with pytest.raises(TooManyBadLines, match="check that it is passed to the right option") as raised:
         rows_of(reading(tmp_path / "facts.txt", FACT * 2 + "odd\n" * 18))
 
     assert "leave them out" not in str(raised.value)

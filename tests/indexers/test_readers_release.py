@@ -64,7 +64,7 @@ def test_words_with_spaces_are_one_object_and_noticed(objects: str) -> None:
     rows, skips = read_facts(f"Q1\tcapital\t{objects}", f"Q2\tcapital\t{objects}")
 
     assert rows.facts == [("Q1", "capital", objects), ("Q2", "capital", objects)]
-    assert skips.notes == [f"file:1: an object with spaces, taken as one: {objects!r}; --list-separator ' ' divides it"]
+    assert skips.notes == [f"file:1: an object with spaces, taken as one: {objects!r}; --list-separator ' ' splits it"]
 
 
 @pytest.mark.parametrize("objects", ["/m/01 m.02", "ns:m.01 fb:m.02", f"{FB}m/01 m/02"])

@@ -74,7 +74,7 @@ def test_a_second_member_that_is_damaged_at_its_first_bytes_is_not_the_end_of_th
     second[flipped] ^= 0xFF
     path = write(tmp_path / f"facts.txt{suffix}", first + bytes(second))
 
-    with pytest.raises(SourceDamaged, match=r"facts\.txt\.\w+:\d+: cannot be unpacked from here on"):
+    with pytest.raises(SourceDamaged, match=r"facts\.txt\.\w+:\d+: cannot be decompressed from here on"):
         text_of(path)
 
 
@@ -100,7 +100,7 @@ def test_zeros_between_and_after_members_are_padding(tmp_path: Path, suffix: str
 def test_a_file_without_line_ends_is_refused_before_it_fills_the_memory(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"facts.txt{suffix}", PACKERS[suffix](b"x" * (80 << 20)))
 
-    with pytest.raises(WrongFormat, match=r"facts.*:1: a line of over 64 MiB; this is no text"):
+    with pytest.raises(WrongFormat, match=r"facts.*:1: a line of over 64 MiB; this is not text"):
         text_of(path)
 
 
@@ -208,7 +208,7 @@ def test_a_flipped_byte_is_damage(tmp_path: Path, suffix: str) -> None:
 def test_plain_text_under_a_packed_name_is_told_from_damage(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"facts.txt{suffix}", b"a plain text\n")
 
-    with pytest.raises(WrongFormat, match="take the suffix off its name if it is plain text"):
+    with pytest.raises(WrongFormat, match="remove the suffix if it is plain text"):
         text_of(path)
 
 
@@ -309,7 +309,7 @@ def test_an_empty_file_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_unpacks_to_nothing_is_empty(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"facts.txt{suffix}", PACKERS[suffix](b""))
 
-    with pytest.raises(SourceEmpty, match="holds no line once unpacked"):
+    with pytest.raises(SourceEmpty, match="contains no lines after decompression"):
         text_of(path)
 
 
@@ -373,5 +373,5 @@ def test_a_large_file_that_is_damaged_is_refused(
 ) -> None:
     path = tmp_path / f"facts.txt.{'gz' if pack is gzip.compress else 'bz2'}"
     path.write_bytes(damage(pack(b"".join(b"line %d\n" % number for number in range(300_000)))))
-    with pytest.raises(SourceDamaged, match=r"cannot be unpacked from here on"):
+    with pytest.raises(SourceDamaged, match=r"cannot be decompressed from here on"):
         list(read_blocks(path))

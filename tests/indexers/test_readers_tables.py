@@ -309,11 +309,11 @@ def test_another_separator_is_recognised_and_named(separator: str, word: str) ->
     rows, skips = read(f"subject{separator}relation{separator}object\nQ1{separator}r{separator}a, b\n")
 
     assert rows.facts == [("Q1", "r", "a, b")]
-    assert skips.notes == [f"file:1: columns divided by {word}"]
+    assert skips.notes == [f"file:1: columns separated by {word}"]
 
 
 def test_columns_that_spaces_divide_are_named() -> None:
-    with pytest.raises(WrongFormat, match="divided by several spaces, write tabs"):
+    with pytest.raises(WrongFormat, match="separated by several spaces, use tabs"):
         read("subject   relation   object\nQ1   r   Q2\n", suffix=".tsv")
 
 
@@ -341,7 +341,7 @@ def test_shortened_heads_are_usual_ones() -> None:
 
 
 def test_a_table_of_facts_without_a_header_is_told_how_it_is_read() -> None:
-    with pytest.raises(WrongFormat, match=r"a file of facts without a header is read when it is named \.txt"):
+    with pytest.raises(WrongFormat, match=r"to read a file of facts without a header, name it \.txt"):
         read("Q1\tr\tQ2\n", suffix=".tsv")
 
 
@@ -377,7 +377,7 @@ def test_a_head_that_is_not_there_is_named_with_those_that_are(suffix: str) -> N
     text = "from,relation,object\na,b,c\n" if suffix == ".csv" else '{"from": "a", "relation": "b", "object": "c"}\n'
 
     with pytest.raises(
-        WrongFormat, match=r"'from', 'relation', 'object'\].*--column subject=head was given, and there"
+        WrongFormat, match=r"'from', 'relation', 'object'\].*--column subject=head was given, but there"
     ):
         read(text, suffix=suffix, columns={"subject": "head"})
 

@@ -82,7 +82,7 @@ def test_a_changed_value_is_damage_and_the_caller_names_the_cure(tmp_path: Path)
     write_record(tmp_path / "r", {"count": 7}, name="f", version=1)
     (tmp_path / "r").write_bytes((tmp_path / "r").read_bytes().replace(b"count\x07", b"count\x06"))
 
-    with pytest.raises(KBUnusable, match=r"/r: damaged \(its checksum is another\); make the vectors again$"):
+    with pytest.raises(KBUnusable, match=r"/r: damaged \(its checksum differs\); make the vectors again$"):
         read_record(tmp_path / "r", name="f", version=1, cure="make the vectors again")
 
 

@@ -148,7 +148,7 @@ def test_a_question_of_another_dimension_is_refused(
 def test_what_has_no_vectors_says_so_and_what_makes_them(request: pytest.FixtureRequest, home: str) -> None:
     kb = request.getfixturevalue(home)
 
-    with pytest.raises(VectorsMissing, match="has no entity vectors; make them with kbtools index vectors"):
+    with pytest.raises(VectorsMissing, match="has no entity vectors; create them with kbtools index vectors"):
         kb.vectors()
 
 

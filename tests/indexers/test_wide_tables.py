@@ -132,11 +132,11 @@ def test_a_row_without_a_subject_is_counted_and_too_many_are_refused(tmp_path: P
         ("p.parquet", CELLS, "SELECT 1", "--query is for .sqlite and .duckdb"),
         ("p.sqlite", CELLS, "", "give --query"),
         ("p.sqlite", CELLS, "VACUUM INTO 'x.sqlite'", "authori[sz]"),
-        ("p.duckdb", CELLS, "COPY proteins TO 'x.csv'", '--query is one SELECT, found "COPY proteins'),
-        ("p.duckdb", CELLS, "SELECT 1; SELECT 2", "--query is one SELECT"),
+        ("p.duckdb", CELLS, "COPY proteins TO 'x.csv'", '--query takes one SELECT, found "COPY proteins'),
+        ("p.duckdb", CELLS, "SELECT 1; SELECT 2", "--query takes one SELECT"),
         ("p.sqlite", CELLS, "SELECT * FROM nowhere", "no such table: nowhere"),
         ("p.duckdb", CELLS, "SELECT * FROM nowhere", "nowhere"),
-        ("p.xlsx", CELLS, "", "found text, which is no spreadsheet; name it .csv"),
+        ("p.xlsx", CELLS, "", "found text, which is not a spreadsheet; name it .csv"),
     ],
 )
 def test_what_cannot_be_read_says_what_to_do(
@@ -329,7 +329,7 @@ def test_wide_tables_are_unpacked_and_divided_as_others_are(tmp_path: Path) -> N
     (tmp_path / "p.csv.xz").write_bytes(lzma.compress("\ufeffid;label\r\nP1;Titin, large\r\n".encode()))
     rows, reading = read(tmp_path / "p.csv.xz", ReadOptions())
     assert rows == {"names": {("P1", 0, "Titin, large", "")}}
-    assert notes(reading) == [f"{tmp_path / 'p.csv.xz'}:1: columns divided by semicolons"]
+    assert notes(reading) == [f"{tmp_path / 'p.csv.xz'}:1: columns separated by semicolons"]
 
 
 def test_a_column_of_ids_that_holds_lists_is_refused(tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ FILTERED = (
     [
         (Keep(sitelinks=2), "entity with fewer than 2 sitelinks"),
         (Keep(types=frozenset({"Q5"})), "entity of another type than --keep-type"),
-        (Keep(ids=frozenset({"Q1"})), "entity that --keep-ids does not list"),
+        (Keep(ids=frozenset({"Q1"})), "entity that is not listed in --keep-ids"),
     ],
 )
 def test_what_a_filter_leaves_out_still_names_what_facts_speak_of(tmp_path: Path, keep: Keep, reason: str) -> None:
@@ -423,7 +423,7 @@ def test_the_truthy_dump_gives_the_same_knowledge_base(examples: Path, tmp_path:
 
 def test_filters_need_the_json_dump(tmp_path: Path) -> None:
     (tmp_path / "d.nt").write_text(f"<{WD}entity/Q1> <{WD}prop/direct/P31> <{WD}entity/Q5> .\n")
-    with pytest.raises(WrongFormat, match="take the JSON dump"):
+    with pytest.raises(WrongFormat, match="use the JSON dump"):
         read(tmp_path / "d.nt", keep=Keep(sitelinks=1))
 
 

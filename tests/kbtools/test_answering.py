@@ -199,7 +199,7 @@ def test_a_record_of_the_models_that_is_gone_is_named(sample_memory: Answerer, t
     Answerer(sample_memory.kb, models=tmp_path)
     (tmp_path / name).unlink()
 
-    with pytest.raises(ModelUnusable, match=rf"{name}: missing, and kbtools train wrote it"):
+    with pytest.raises(ModelUnusable, match=rf"{name}: a file of kbtools train is missing"):
         Answerer(sample_memory.kb, models=tmp_path)
 
 
@@ -234,7 +234,7 @@ def test_a_long_question_is_read_up_to_a_limit_that_is_told(sample_memory: Answe
 
     assert "Hamlet" in {one.subject_name for one in sample_memory.query("who wrote hamlet " + text, top=0).candidates}
     assert 500_000 < result.unread < len(text) - 10_000
-    most = "only the first 10,000 words and marks are read, of scripts without spaces 2,000 letters"
+    most = "only the first 10,000 words and marks are read, or in scripts without spaces 2,000 letters"
     assert f"{most}: {result.unread:,} characters are not" in explain(result)
 
 
@@ -329,7 +329,7 @@ def test_a_backend_without_incoming_facts_refuses_to_read_backwards() -> None:
 
     answerer = Answerer(Outgoing([("a", "r", "b")], [("a", "Alpha")]))
     assert answerer.query("what of alpha").answers_total == 1
-    with pytest.raises(IncomingMissing, match="facts are not read backwards here"):
+    with pytest.raises(IncomingMissing, match="cannot read facts backwards"):
         answerer.query("what of alpha", inverse=True)
 
 
@@ -380,14 +380,14 @@ def test_what_is_no_path_is_one_sentence(path: Any) -> None:
 
 @pytest.mark.parametrize("result", [None, {"question": "who"}, "who"])
 def test_what_is_no_result_is_not_explained(result: Any) -> None:
-    with pytest.raises(BadArgument, match="explain takes a Result, which query gives, found"):
+    with pytest.raises(BadArgument, match="explain takes a Result, as returned by query, found"):
         explain(result)
 
 
 def test_what_is_no_system_is_one_sentence(sample_memory: Answerer) -> None:
-    with pytest.raises(BadArgument, match=r"system is a System, as Answerer.system gives one, found 'x'"):
+    with pytest.raises(BadArgument, match=r"system is a System, as returned by Answerer.system, found 'x'"):
         sample_memory.query("who wrote it", system="x")  # type: ignore[arg-type]
-    with pytest.raises(BadArgument, match="give a system, or names of its parts"):
+    with pytest.raises(BadArgument, match="pass a system or names of its parts"):
         sample_memory.query("who wrote it", system=sample_memory.system(), scorer="lexical")
 
 

@@ -13,11 +13,11 @@ from kbtools.text.rungs import Rung
     ("text", "words"),
     [
         ("Machine Learning", "'Machine Learning' (characters 0 to 16) is exactly the name 'Machine Learning'"),
-        ("is harry potter", "'harry potter' (characters 3 to 15) is the name 'Harry Potter' but for its case"),
-        ("nizke tatry", "'nizke tatry' (characters 0 to 11) is the name 'Nízke Tatry' but for its accents"),
-        ("2001 a space odyssey", "is the name '2001: A Space Odyssey' but for its punctuation"),
-        ("red clouds war", 'is the name "Red Cloud\'s War" but for an apostrophe'),
-        ("whats the story morning glory", "but for an apostrophe"),
+        ("is harry potter", "'harry potter' (characters 3 to 15) is the name 'Harry Potter' in different case"),
+        ("nizke tatry", "'nizke tatry' (characters 0 to 11) is the name 'Nízke Tatry' with different accents"),
+        ("2001 a space odyssey", "is the name '2001: A Space Odyssey' with different punctuation"),
+        ("red clouds war", 'is the name "Red Cloud\'s War" with a different apostrophe'),
+        ("whats the story morning glory", " with a different apostrophe"),
         ("frankenstien", "'frankenstien' (characters 0 to 12) resembles the name 'Frankenstein'"),
     ],
 )
@@ -57,7 +57,7 @@ def test_a_result_says_how_it_was_pruned_and_scored(sample: Answerer) -> None:
 def test_namesakes_and_ties_are_explicit(sample: Answerer) -> None:
     text = explain_result(sample.query("where is springfield", pruning="n-gram+"))
     assert "namesakes: 'Springfield' is borne by m.0ftxc, m.0mzvm" in text
-    assert "2 candidates share the first place; their order is that of their ids" in text
+    assert "2 candidates share the first place; they are ordered by id" in text
 
 
 def test_a_subject_alone_under_its_name_has_no_namesakes(sample: Answerer) -> None:

@@ -153,7 +153,7 @@ def test_a_knowledge_base_without_languages_says_so(tmp_path: Path, names: list[
     assert kb.kb.manifest.languages == {}
     assert not [name for name in kb.kb.manifest.files if "language" in name]
     assert kb.entity("1").languages == {"a": ()} or kb.entity("1").languages == {}
-    with pytest.raises(UnknownLanguage, match="no name here has a language"):
+    with pytest.raises(UnknownLanguage, match="no name has a language"):
         kb.lookup("a", lang="de")
 
 

@@ -158,9 +158,9 @@ def test_ids_of_gold_are_written_as_the_knowledge_base_does(
     [
         ("who wrote it\n".encode("utf-16"), "found UTF-16, expected UTF-8; convert it with: iconv -f UTF-16 -t UTF-8"),
         ("who wrote it\n".encode("utf-16-le"), "found UTF-16LE, expected UTF-8; convert it with: iconv -f UTF-16LE"),
-        (gzip.compress(b"who wrote it\n", mtime=0), "found packed data, expected questions; unpack it"),
-        ('{"question": "who wrote it"}\n', "found JSON, expected a question a line; write them with: jq -r"),
-        ('id,question\n1,"who, then"\n', "found columns with commas between, expected a question a line"),
+        (gzip.compress(b"who wrote it\n", mtime=0), "found compressed data, expected questions; decompress it"),
+        ('{"question": "who wrote it"}\n', "found JSON, expected one question per line; convert it with: jq -r"),
+        ('id,question\n1,"who, then"\n', "found columns separated by commas, expected one question per line"),
     ],
 )
 @pytest.mark.parametrize("read", [read_annotated, read_questions])

@@ -255,7 +255,7 @@ def test_two_systems_never_give_one_record(sample_memory: Answerer) -> None:
 def test_the_names_of_a_question_that_are_subjects_of_no_fact_are_told(tiny: KnowledgeBase) -> None:
     result = Answerer(tiny).query("what is atlantis")
     assert (result.candidates, result.without_facts) == ((), (Named("m.19atlantis", "Atlantis"),))
-    assert "the question names Atlantis (m.19atlantis), of which the knowledge base holds no fact" in explain(result)
+    assert "the question names Atlantis (m.19atlantis), for which the knowledge base has no fact" in explain(result)
 
 
 @pytest.mark.parametrize(("answers", "given"), [(1, 1), (2, 2), (20, 3), (0, 3), (None, 3)])

@@ -103,7 +103,7 @@ def test_a_full_disk_is_named_and_the_state_before_is_gone_on_from(small_disk: P
     def fill(epoch: Epoch) -> None:
         (small_disk / "filling").write_bytes(bytes(shutil.disk_usage(small_disk).free))
 
-    with pytest.raises(DiskFull, match=rf"{STATE}: no space left on the disk; it is as it was"):
+    with pytest.raises(DiskFull, match=rf"{STATE}: no space left on the disk; nothing was changed"):
         fit(Line(), CONFIG, state=state, made_of="x", callbacks=Callbacks(fill))
     assert [path.name for path in state.iterdir()] == [STATE]
 

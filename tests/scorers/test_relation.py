@@ -151,7 +151,7 @@ def test_a_model_of_other_relations_is_refused(tiny_memory: KnowledgeBase, model
 
 
 def test_a_trained_scorer_needs_models(sample_kb: KnowledgeBase) -> None:
-    with pytest.raises(ModelMissing, match=r"'bigru' is trained: name the folder .* --models"):
+    with pytest.raises(ModelMissing, match=r"'bigru' must be trained: name the folder .* --models"):
         make_relation_scorer("bigru", sample_kb)
 
 
@@ -173,7 +173,7 @@ def test_a_model_of_another_scorer_is_refused(sample_kb: KnowledgeBase, models: 
     [
         pytest.param(RECORD, lambda old: old.replace(b"version\x01", b"version\x02"), "found format", id="newer"),
         pytest.param(RECORD, lambda old: old[:40], "damaged", id="cut"),
-        pytest.param(WEIGHTS, lambda old: old[:-1] + b"?", "not what training wrote", id="weights"),
+        pytest.param(WEIGHTS, lambda old: old[:-1] + b"?", "not as written by training", id="weights"),
     ],
 )
 def test_a_newer_or_damaged_model_is_refused(

@@ -332,7 +332,7 @@ def test_a_load_that_was_left_unfinished_is_named_before_anything_is_changed(
         load(EmbeddedKB(folder), cut, loaded, options=options, watch=BuildProgress())
 
     age_note(cluster, loaded)
-    with pytest.raises(BuildLocked, match="left unfinished; run it again to go on, or drop it with kbtools remove"):
+    with pytest.raises(BuildLocked, match="left unfinished; run it again to resume, or drop it with kbtools remove"):
         change()
     remove_versions(cluster, loaded, choose_versions(cluster, loaded, number=None, unfinished=True))
     assert change().changes
@@ -558,7 +558,7 @@ def test_python_changes_a_knowledge_base_on_a_cluster_too(
     with kbtools.open(loaded, backend="elasticsearch") as kb:
         assert kb.entity("m.0one").name == "Lodger"
     assert (result.kb, [missing.kind for missing in result.missing]) == (loaded, ["names"])
-    with pytest.raises(BadArgument, match="backend 'memory': its knowledge bases are not updated"):
+    with pytest.raises(BadArgument, match="backend 'memory': its knowledge bases cannot be updated"):
         kbtools.update(loaded, backend="memory", add=RENAMED)
 
 

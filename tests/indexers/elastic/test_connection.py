@@ -358,5 +358,5 @@ def test_tls_asked_of_a_server_without_it_says_so(
     small_server: Callable[..., SmallServer], connect: Callable[..., Cluster], hello: dict[str, object]
 ) -> None:
     server = small_server(lambda *_: (200, hello))
-    with pytest.raises(Unreachable, match="speaks no TLS; write http://"):
+    with pytest.raises(Unreachable, match="no TLS; use http://"):
         connect(server.url.replace("http://", "https://")).greet()

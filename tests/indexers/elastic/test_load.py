@@ -226,7 +226,7 @@ def test_a_version_that_has_lost_a_shard_is_not_switched_to(
 ) -> None:
     red = {"status": "red", "initializing_shards": 0, "unassigned_shards": 1, "number_of_data_nodes": 3}
     server = proxy(lambda number, method, path: (200, red) if "_cluster/health" in path else None)
-    with pytest.raises(Unreachable, match=r"the cluster's health is red; .* run the same command to go on"):
+    with pytest.raises(Unreachable, match=r"the cluster's health is red; .* run the same command to resume"):
         load_sample(on=connect(server.url), patience=unhurried()[0])
     assert states(cluster, kb_name) == [(1, "unfinished")]
     assert load_sample().fresh

@@ -81,7 +81,7 @@ def test_vectors_are_not_loaded_during_an_update_nor_the_other_way_round(
 
     opened.load_vectors(EntityVectors(np.array([0], dtype=np.uint32), 2, read))
     update_on_cluster(cluster, kb_name, sources, options=UpdateOptions(ReadOptions()))
-    with pytest.raises(ServerError, match="another version became current meanwhile"):
+    with pytest.raises(ServerError, match="another version became current in the meantime"):
         opened.load_vectors(given([0, 1]))
 
 

@@ -209,7 +209,7 @@ def test_the_same_changes_in_other_updates_are_the_same_content(folder: Path, tm
     [
         ("{", "Expecting property name"),
         ("[]", "no JSON object"),
-        ('{"id": "x"}', "nothing but an id"),
+        ('{"id": "x"}', "only an id"),
         ('{"names": ["x"]}', "no id"),
         ('{"id": 7, "names": ["x"]}', "no id"),
         ('{"id": " ", "names": ["x"]}', "expected text"),
@@ -397,7 +397,7 @@ def test_a_build_that_reads_the_sources_again_says_that_updates_are_lost(
 
     assert built.fresh
     assert name_of(folder, "m.0one") == "Heroes"
-    assert "1 updates are not in them" in caplog.text
+    assert "which lack 1 updates" in caplog.text
 
 
 def test_counts_of_names_follow_deleted_and_merged_entities(tmp_path: Path) -> None:
@@ -474,7 +474,7 @@ def test_a_damaged_segment_is_named(folder: Path) -> None:
     file.write_bytes(b"Lov")
 
     assert [damage.partition(":")[0] for damage in find_damage(folder, read_manifest(folder))] == [str(file)]
-    with pytest.raises(KBUnusable, match=r"alias\.text\.utf8: not what was written"):
+    with pytest.raises(KBUnusable, match=r"alias\.text\.utf8: not as written"):
         open_folder(folder)
 
 

@@ -162,7 +162,7 @@ def test_an_empty_validation_file_is_refused_before_anything_is_computed(
 ) -> None:
     (tmp_path / "blank.txt").write_text("\n", encoding="utf-8")
 
-    with pytest.raises(SourceEmpty, match="holds no question"):
+    with pytest.raises(SourceEmpty, match="no questions, expected"):
         compare(sample_memory, replace(request_for(), valid=tmp_path / "blank.txt"))
 
     assert not (tmp_path / "run").exists()

@@ -166,7 +166,7 @@ def test_another_knowledge_base_is_refused(answerer: Answerer, request_for: Ask,
 def test_other_questions_are_refused(answerer: Answerer, request_for: Ask) -> None:
     compare(answerer, request_for())
 
-    with pytest.raises(RunMismatch, match="results are not merged, give another --out"):
+    with pytest.raises(RunMismatch, match="results are not merged, use another --out"):
         compare(answerer, request_for(limit=5))
 
 
@@ -198,7 +198,7 @@ def test_questions_of_what_the_knowledge_base_lacks_stay_in_the_denominator(
 def test_a_file_without_a_question_is_refused(answerer: Answerer, request_for: Ask, tmp_path: Path) -> None:
     (tmp_path / "blank.txt").write_text("\n \n", encoding="utf-8")
 
-    with pytest.raises(SourceEmpty, match="holds no question"):
+    with pytest.raises(SourceEmpty, match="no questions, expected"):
         compare(answerer, request_for(questions=tmp_path / "blank.txt"))
 
 
@@ -233,7 +233,7 @@ def test_a_folder_that_cannot_be_made_is_named(answerer: Answerer, request_for: 
 
 
 def test_a_folder_of_something_else_is_left_alone(answerer: Answerer, request_for: Ask, examples: Path) -> None:
-    with pytest.raises(OutputUnusable, match="holds files, but no run of kbtools compare"):
+    with pytest.raises(OutputUnusable, match="contains files, but no run of kbtools compare"):
         compare(answerer, request_for(out=examples))
 
 
@@ -268,7 +268,7 @@ def test_a_cell_that_is_gone_is_named_in_the_report(answerer: Answerer, request_
     report = make_report(open_run(run.folder))
 
     assert report.run.missing == (gone.label,)
-    assert f"not on the disk: {gone.label}, which kbtools compare computes again" in terminal_table(report)
+    assert f"missing on disk: {gone.label}, which kbtools compare recomputes" in terminal_table(report)
 
 
 def test_a_run_that_could_not_begin_can_begin_later(answerer: Answerer, request_for: Ask) -> None:
@@ -402,7 +402,7 @@ def test_a_run_of_another_version_is_refused(
     compare(answerer, request_for())
     monkeypatch.setattr(run_folder, "FORMAT_VERSION", run_folder.FORMAT_VERSION - 1)
 
-    with pytest.raises(RunUnusable, match="written by another version of kbtools; give another --out"):
+    with pytest.raises(RunUnusable, match="written by another version of kbtools; use another --out"):
         compare(answerer, request_for())
 
 

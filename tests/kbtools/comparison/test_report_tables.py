@@ -52,7 +52,7 @@ def test_the_table_has_a_row_per_cell_and_marks_controls(report: Report) -> None
         ["n-gram", "lexical", "type-count*"],
         ["n-gram", "lexical", "fact-count*"],
     ]
-    assert lines[-2].startswith("n = 36, of which no system can answer: 0 unknown subject,")
+    assert lines[-2].startswith("n = 36, including questions that no system can answer: 0 unknown subject,")
     assert len(lines) == 1 + len(report.cells) + 2
 
 

@@ -82,7 +82,7 @@ def test_a_backend_without_incoming_facts_is_refused_in_one_sentence() -> None:
     class Outgoing(BackendDefaults):
         relations = ("r",)
 
-    with pytest.raises(IncomingMissing, match="facts are not read backwards here: this backend has no index"):
+    with pytest.raises(IncomingMissing, match="cannot read facts backwards: this backend has no index"):
         BothWays(Outgoing())  # type: ignore[arg-type]
 
 

@@ -85,7 +85,7 @@ def test_a_kb_without_vectors_says_so(tiny_memory: KnowledgeBase) -> None:
 
 
 def test_vectors_that_no_question_lies_beside_are_no_use(kb: KnowledgeBase) -> None:
-    with pytest.raises(VectorsMissing, match="not made by a subject scorer"):
+    with pytest.raises(VectorsMissing, match="do not come from a subject scorer"):
         make_embedder(kb)
 
 

@@ -179,8 +179,8 @@ def test_json_and_reasons_say_which_scorers_ranked(opened: Opened) -> None:
     doubtful = opened(threshold=1.1).query("who wrote dune", **QUERY)
 
     assert [result.to_json()["scored_by"] for result in (sure, doubtful)] == ["lexical", SCORERS]
-    assert f"relations scored by lexical: sure enough not to ask the others of {SCORERS}" in explain(sure)
-    assert f"relations scored by {SCORERS}, all of them since the first ranker was in doubt" in explain(doubtful)
+    assert f"relations scored by lexical: confident without the others of {SCORERS}" in explain(sure)
+    assert f"relations scored by {SCORERS}, all of them because the first ranker was in doubt" in explain(doubtful)
 
 
 def test_a_scorer_that_fails_when_it_is_asked_is_named(sample_memory: Answerer, opened: Opened) -> None:
@@ -214,8 +214,8 @@ def test_training_without_scorers_in_doubt_ends_a_cascade(
 @pytest.mark.parametrize(
     ("in_doubt", "scorer", "reason"),
     [
-        ("encoder", SCORERS, "'encoder' is none of the scorers"),
-        (READING, READING, "no scorer is left to ask first"),
+        ("encoder", SCORERS, "'encoder' is not one of the scorers"),
+        (READING, READING, "no scorer is left to run first"),
         ("lexical", SCORERS, "lexical is read by every learned ranker"),
     ],
 )
@@ -293,7 +293,7 @@ def test_a_sure_question_is_ranked_as_by_the_first_scorer_alone(sample_memory: A
     text = "who created the character harry potter"
     cascade, alone = (sample_memory.query(text, scorer=scorer) for scorer in (FIRST, "lexical"))
     assert (cascade.scored_by, cascade.candidates) == ("lexical", alone.candidates)
-    assert "lexical, sure enough not to ask" in explain(cascade)
+    assert "lexical, confident without " in explain(cascade)
 
 
 def test_batches_of_a_cascade_are_as_single_questions(sample_memory: Answerer) -> None:
