@@ -97,7 +97,7 @@ def test_a_file_without_a_suffix_of_rdf_is_known_by_its_beginning(
 )
 def test_turtle_and_trig_are_known_without_prefixes(tmp_path: Path, content: str) -> None:
     assert read(tmp_path / "dump", content)[0]["facts"]
-    with pytest.raises(WrongFormat, match=r"k\.nt:1: found (Turtle|TriG) .* give --format (turtle|trig)"):
+    with pytest.raises(WrongFormat, match=r"k\.nt:1: found (Turtle|TriG) .* use --format (turtle|trig)"):
         read(tmp_path / "k.nt", content)
 
 
@@ -122,13 +122,13 @@ def test_blank_nodes_of_two_files_are_never_one_and_read_again_the_same(tmp_path
         ("k.ttl", "@prefix a: <http://a/> .\na:s a:p a:o .\na:s ; .\n", r"k\.ttl:3: no Turtle from here on"),
         ("k.owl", SAME["k.owl"].replace("</a:T>", ""), r"k\.owl:\d: no RDF/XML from here on"),
         ("k.jsonld", '{"@context": "http://schema.org/", "name": "x"}\n', "contexts on the web are not loaded"),
-        ("k.nt", SAME["k.ttl"], "found Turtle .* give --format turtle, or name it .ttl"),
+        ("k.nt", SAME["k.ttl"], "found Turtle .* use --format turtle, or name it .ttl"),
         ("k.ttl", SAME["k.trig"], "no Turtle from here on .* if it is TriG, .* use --format trig"),
         ("k.ttl", "@base <http://a/> .\nGRAPH <g> { <a> <b> <c> }\n", "if it is TriG, .* use --format trig"),
-        ("k.owl", "{" + 5000 * " " + "}", r"no RDF/XML from here on .{,200}; mend it"),
-        ("k.ttl", SAME["k.jsonld"], "found JSON-LD .* give --format json-ld, or name it .jsonld"),
-        ("k.nt", f"[{SAME['k.jsonld']}]", "found JSON-LD .* give --format json-ld, or name it .jsonld"),
-        ("k.ttl", SAME["k.owl"], "found RDF/XML .* give --format rdf-xml, or name it .rdf"),
+        ("k.owl", "{" + 5000 * " " + "}", r"no RDF/XML from here on .{,200}; fix it"),
+        ("k.ttl", SAME["k.jsonld"], "found JSON-LD .* use --format json-ld, or name it .jsonld"),
+        ("k.nt", f"[{SAME['k.jsonld']}]", "found JSON-LD .* use --format json-ld, or name it .jsonld"),
+        ("k.ttl", SAME["k.owl"], "found RDF/XML .* use --format rdf-xml, or name it .rdf"),
     ],
 )
 def test_what_is_no_such_document_says_where_and_what_to_do(

@@ -268,12 +268,12 @@ def test_progress_is_told_in_bytes_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("@prefix a: <http://a/> .\na:s a:p a:o .\n", ":1: found Turtle .*give --format turtle, or name it .ttl"),
+        ("@prefix a: <http://a/> .\na:s a:p a:o .\n", ":1: found Turtle .*use --format turtle, or name it .ttl"),
         ("# a comment\nPREFIX a: <http://a/>\n", ":2: found Turtle"),
-        ("<http://a/s> <http://a/p> <http://a/o> <http://a/g> .\n", ":1: found N-Quads .*give --format n-quads"),
+        ("<http://a/s> <http://a/p> <http://a/o> <http://a/g> .\n", ":1: found N-Quads .*use --format n-quads"),
         ('<http://a/s> <http://a/p> "x y"@en <http://a/g> .\n', ":1: found N-Quads"),
         ("_:s <http://a/p> _:o _:g .\n", ":1: found N-Quads"),
-        ('<?xml version="1.0"?>\n<rdf:RDF xmlns="http://a/">\n', r":1: found RDF/XML .*give --format rdf-xml"),
+        ('<?xml version="1.0"?>\n<rdf:RDF xmlns="http://a/">\n', r":1: found RDF/XML .*use --format rdf-xml"),
         ('<?xml version="1.0"?>\n<!DOCTYPE rdf:RDF [\n', r":1: found RDF/XML"),
         ('<?xml version="1.0"?>\n<Ontology xmlns="http://www.w3.org/2002/07/owl#">\n', ":1: found OWL/XML.*robot"),
         ('[{"subject": "a", "relation": "r", "object": "b"}]\n', ":1: found a JSON array .*jq -c"),
