@@ -55,6 +55,8 @@ def test_a_mention_stands_for_the_words_of_a_name(mention: str, name: str, words
         pytest.param("xylo", "x", id="an initial alone"),
         pytest.param("the of", "the on", id="nothing but function words"),
         pytest.param("ab cde", "abcde", id="few letters that are joined"),
+        pytest.param("ab cdef", "abcde", id="few letters of the name"),
+        pytest.param("abcde", "ab cdef", id="few letters of the mention"),
         pytest.param("the river rhine", "river rhine", id="the name and an article more"),
     ],
 )

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rapidfuzz import fuzz
 
 from kbtools.kb.contract import KnowledgeBase, SimilarName
 from kbtools.linking.fuzzy import SPANS_TRIED, Misspelling, link_slips
 from kbtools.linking.link_confidence import BESIDE, ELSEWHERE, LOOSE, WEAK, LinkConfidence
 from kbtools.linking.links import Link
+from kbtools.linking.similarity import resemblance
 from kbtools.text.common_words import ORDINARY, commonness
 from kbtools.text.ngrams import Ngram
 from kbtools.text.question import Question
@@ -143,3 +145,83 @@ def test_confidence_counts_what_a_mention_leaves_over_as_a_loop_does(
     link = Link(ngram, ngram.start, ngram.end, "", rung, NOBODY)
 
     assert confidence.of(question, [link, link]) == pytest.approx([expected, expected])
+
+
+FORMS = st.lists(
+    st.sampled_from("iron kite irn kites lamp lmap river orla venn ven quinn".split()), min_size=1, max_size=4
+).map(" ".join)
+
+
+class Echo(Recorder):
+    """A knowledge base in which given forms resemble each form that is asked for."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(lambda word: False)
+        self.names = names
+
+    def similar(self, forms: Sequence[str], **_: object) -> list[list[SimilarName]]:
+        return [[SimilarName(name, fuzz.ratio(form, name)) for name in self.names if name != form] for form in forms]
+
+
+@given(st.lists(FORMS, min_size=1, max_size=5), st.lists(FORMS, max_size=12, unique=True), st.sampled_from([0, 70, 85]))
+def test_the_nearest_names_are_those_of_a_plain_loop(
+    tiny_memory: KnowledgeBase, spans: list[str], names: list[str], cutoff: float
+) -> None:
+    question = Question.read("iron kite lamp river orla venn quinn iron")
+    ngrams = [
+        ngram_of(question, at, min(at + len(form.split()), 8) - 1)._replace(form=form) for at, form in enumerate(spans)
+    ]
+    expected: list[tuple[tuple[float, ...], Ngram, str]] = []
+    covered: set[int] = set()
+    for ngram in ngrams:
+        if not covered <= set(range(ngram.first, ngram.last + 1)):
+            continue
+        for name in names:
+            alike, ratio = resemblance(ngram.form, name), fuzz.ratio(ngram.form, name)
+            if name != ngram.form and ratio >= cutoff and alike and (alike.slips <= 1 or ratio >= 80):
+                order = (-alike.score, -ratio, ngram.first - ngram.last, ngram.first)
+                expected.append((order, ngram, name))
+                if alike.slips <= 1 and not alike.lost:
+                    covered = set(range(ngram.first, ngram.last + 1))
+    misspelling, kb = Misspelling(tiny_memory), Echo(names)
+    misspelling.kb = kb  # type: ignore[assignment]
+
+    near = misspelling.near_names({3: ngrams}, cutoff=cutoff, edits_only=False)
+
+    assert [(name.ngram, name.form) for name in near[3]] == [
+        (ngram, name) for _, ngram, name in sorted(expected, key=lambda found: found[0])[:10]
+    ]
+
+
+def test_a_name_of_fewer_words_weighs_less_though_it_is_more_similar(make_kb: Any, new_world: Any) -> None:
+    names = (("a", "Xylora Brenwick Tandery"), ("b", "Brenwick Tandery"))
+    kb = make_kb("memory", new_world(facts=(("a", "r", "o"), ("b", "r", "o")), names=names))
+
+    (links,) = Misspelling(kb).links([Question.read("xylara brenwick tandary")])
+
+    assert {link.name: link.weight for link in links} == {"Xylora Brenwick Tandery": 0.0, "Brenwick Tandery": -1.0}
+
+
+def test_of_many_spans_that_may_be_misspelt_the_first_are_looked_up(tiny_memory: KnowledgeBase) -> None:
+    misspelling, kb = Misspelling(tiny_memory), Recorder(lambda word: False)
+    misspelling.kb = kb  # type: ignore[assignment]
+    kb.lookup = lambda forms: {}  # type: ignore[method-assign, assignment]
+
+    misspelling.links([Question.read(" ".join(f"quizz{letter}le" for letter in "abcdefghijkl"))])
+
+    assert len(kb.asked) == 2 * SPANS_TRIED == 48  # at the usual cutoff, and at a lower one
+
+
+@pytest.mark.parametrize(
+    ("text", "mention"),
+    [("東京スカイツリイの高さは", "東京スカイツリイ"), ("高さは東京スカイツリイ", "東京スカイツリイ")],
+)
+def test_a_misspelt_name_inside_a_run_of_letters_is_found(
+    make_kb: Any, new_world: Any, text: str, mention: str
+) -> None:
+    kb = make_kb("memory", new_world(facts=(("a", "r", "o"),), names=(("a", "東京スカイツリー"),)))
+
+    (links,) = Misspelling(kb).links([Question.read(text)])
+
+    assert mention in {text[link.start : link.end] for link in links}
+    assert {link.name for link in links} == {"東京スカイツリー"}
