@@ -102,3 +102,18 @@ def test_of_each_link_the_entities_of_a_type_are_kept(tiny_memory: KnowledgeBase
     kept = keep_type(tiny_memory, [link(rows=[first, second]), link(rows=[other])], topic)
 
     assert [one.entities.tolist() for one in kept] == [[first]]
+
+
+@pytest.mark.parametrize(("bearers", "left_out"), [(1_000, 0), (1_001, 1), (1_500, 500)])
+def test_a_link_leads_to_the_thousand_bearers_with_most_facts(
+    make_kb: MakeKB, new_world: type[World], bearers: int, left_out: int
+) -> None:
+    ids = [f"e{number:04}" for number in range(bearers)]
+    more = tuple((entity, "s", "o") for entity in ids[::-1][:10])
+    world = new_world(facts=(*((entity, "r", "o") for entity in ids), *more), names=tuple((one, "Elm") for one in ids))
+    kb: KnowledgeBase = make_kb("memory", world)
+
+    (one,) = link_strictly(kb, Question.read("elm"))
+
+    assert (len(one.entities), one.left_out) == (1_000, left_out)
+    assert set(kb.ids(one.entities)) == {*ids[: 1_000 - 10 * bool(left_out)], *ids[-10:]}
