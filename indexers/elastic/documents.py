@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Any
 
+import msgspec
+
 from kbtools.indexers.folder.language_sets import set_text, spoken
 from kbtools.kb.language_tags import SpokenName
 from kbtools.linking.similarity import LONGEST_NAME
@@ -47,7 +49,8 @@ EntityContent = dict[str, Any]
 """What an entity holds, by field, empty fields left out: its row and id, how many facts it is the subject and the
 object of, `names` and `aliases`, `languages` (a set for each of them, if they are not those that a document without
 sets stands for), the `ranks` of names, `description`, `types`, `objects` (ids) and `subjects` (rows) as pairs of a
-relation and a list, and `merged`, the hashes of ids that were merged into it."""
+relation and a list, `merged`, the hashes of ids that were merged into it, and the `forms` of its names where they are
+known already."""
 
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
@@ -71,7 +74,7 @@ def documents(contents: Iterable[EntityContent], language: str) -> Iterator[Docu
     """Yield the documents of entities; `language` is that of names whose documents hold no languages."""
     for content in contents:
         if _size_of(content) <= MOST_VALUES:
-            source = encode(_completed({"part": 0} | content, language)).encode()
+            source = msgspec.json.encode(_completed({"part": 0} | content, language))
             if len(source) <= MOST_BYTES:
                 yield Document(str(content["row"]), source, content["row"] + 1)
                 continue
@@ -91,11 +94,11 @@ def parts(content: EntityContent, language: str) -> Iterator[Document]:
     main = next(pieces)
     count = 0
     for count, piece in enumerate(pieces, 1):
-        source = encode(_completed({"row": row, "part": count} | piece, language)).encode()
+        source = msgspec.json.encode(_completed({"row": row, "part": count} | piece, language))
         yield Document(f"{row}-{count}", source, row)
     head = {name: content[name] for name in (*_HEAD, "merged") if name in content}
     head |= {"part": 0, **({"parts": count} if count else {})}
-    yield Document(str(row), encode(_completed(head | main, language)).encode(), row + 1)
+    yield Document(str(row), msgspec.json.encode(_completed(head | main, language)), row + 1)
 
 
 def _fill_pieces(content: EntityContent) -> Iterator[EntityContent]:
@@ -143,7 +146,8 @@ def _completed(part: EntityContent, language: str) -> EntityContent:
     if texts:
         drop_usual(part, language)
         part["named"] = len(texts)
-        part["forms"] = list(dict.fromkeys(term_of(form) for text in texts for form in name_forms(text)))
+        forms = part.get("forms") or [form for text in texts for form in name_forms(text)]
+        part["forms"] = list(dict.fromkeys(map(term_of, forms)))
     for related, relations, held in _RELATED:
         if related in part:
             part[relations] = [relation for relation, _ in part[related]]

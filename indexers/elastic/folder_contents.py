@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import numpy as np
+import pyarrow as pa
 
+from kbtools.indexers.building.form_rows import form_rows
 from kbtools.indexers.elastic.documents import EntityContent, drop_usual, id_hash
 from kbtools.indexers.folder.column_files import release_pages
 from kbtools.indexers.folder.embedded import EmbeddedKB
@@ -56,7 +58,7 @@ class FolderEntities:
         Columns are read once for the block, as Python lists, and positions in them are counted from the block's first.
         """
         columns, kb = self.kb.columns, self.kb
-        relations, types, ids, texts = kb.relations, kb.types, kb.entity_ids, kb.alias_texts
+        relations, types, ids = kb.relations, kb.types, kb.entity_ids
         pair_of, alias_of, type_of, incoming_of = (
             columns[f"{kind}.first"][first : last + 1].tolist() for kind in ("fact", "alias", "type", "incoming")
         )
@@ -67,6 +69,8 @@ class FolderEntities:
         subjects = columns["incoming.subject"][incoming_of[0] : incoming_of[-1]].tolist()
         type_rows = columns["type.type"][type_of[0] : type_of[-1]].tolist()
         is_alias = columns["alias.is_alias"][alias_of[0] : alias_of[-1]].tolist()
+        texts = kb.alias_texts.take(range(alias_of[0], alias_of[-1]))
+        forms, form_of = _forms_of(texts)
         sets = None
         if kb.languages.numbers is not None:
             sets = list(map(self.language_sets.__getitem__, kb.languages.numbers[alias_of[0] : alias_of[-1]].tolist()))
@@ -75,14 +79,15 @@ class FolderEntities:
         for place, row in enumerate(range(first, last)):
             pairs = range(pair_of[place] - pair_of[0], pair_of[place + 1] - pair_of[0])
             begin, end = object_of[pairs.start] - object_of[0], object_of[pairs.stop] - object_of[0]
-            aliases = range(alias_of[place], alias_of[place + 1])
+            aliases = range(alias_of[place] - alias_of[0], alias_of[place + 1] - alias_of[0])
             incoming = range(incoming_of[place] - incoming_of[0], incoming_of[place + 1] - incoming_of[0])
             content: EntityContent = {"row": row, "id": ids[row], "facts": end - begin, "facts_in": len(incoming)}
             for alias in aliases:
-                kind = "aliases" if is_alias[alias - alias_of[0]] else "names"
-                content.setdefault(kind, []).append(texts[alias])
+                content.setdefault("aliases" if is_alias[alias] else "names", []).append(texts[alias])
+            if aliases:
+                content["forms"] = forms[form_of[aliases.start] : form_of[aliases.stop]]
             if sets and aliases:
-                content["languages"] = sets[aliases.start - alias_of[0] : aliases.stop - alias_of[0]]
+                content["languages"] = sets[aliases.start : aliases.stop]
                 drop_usual(content, self.language)
             if description := descriptions[place]:
                 content["description"] = stored_text(description)
@@ -102,6 +107,17 @@ class FolderEntities:
             if row in merged:
                 content["merged"] = merged[row]
             yield content
+
+
+def _forms_of(texts: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Return the forms of names, as `name_forms` lists them one name after the other, and where those of each start."""
+    count = len(texts)
+    rows = form_rows(
+        pa.array(texts, pa.string()), pa.array(np.zeros(count, bool)), pa.array(np.zeros(count, np.uint32)), first=0
+    )
+    names = rows["alias"].to_numpy()
+    order = np.argsort(names, kind="stable")
+    return rows["form"].take(order).to_pylist(), names[order].searchsorted(np.arange(count + 1)).tolist()
 
 
 def normal_forms(kb: EmbeddedKB, first: int = 0) -> Iterator[tuple[str, int, int]]:
