@@ -169,7 +169,7 @@ def _build_at(target: _Target, sources: Sequence[Source], options: ReadOptions) 
         if elasticsearch and name:
             from kbtools.indexers.elastic.loading import LoadOptions
 
-            echo(load_folder(folder, name, elasticsearch, LoadOptions(force=target.force), watch))
+            echo(load_folder(folder, name, elasticsearch, LoadOptions(force=target.force, jobs=options.jobs), watch))
 
 
 @click.group(

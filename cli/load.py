@@ -8,6 +8,7 @@ import click
 from kbtools.cli.commands import Command
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, cluster_options
+from kbtools.cli.options import chosen_jobs
 from kbtools.cli.progress import shown, stoppable
 from kbtools.indexers.building.build import BuildProgress
 from kbtools.indexers.folder.embedded import EmbeddedKB
@@ -80,7 +81,7 @@ def command(
     from kbtools.indexers.elastic.mapping import IndexSettings
 
     settings = IndexSettings(shards, replicas, refresh, codec)
-    load_options = LoadOptions(settings=settings, patience=Patience(total=patience), **options)
+    load_options = LoadOptions(settings=settings, patience=Patience(total=patience), jobs=chosen_jobs(), **options)
     if read_manifest(folder).files.get("count.key"):
         echo(COUNTS_STAY, err=True)
     with stoppable(), shown([], quiet) as watch:

@@ -38,9 +38,10 @@ MOST_BYTES = 4_000_000
 As many bytes as a bulk request has; a cluster takes 100 MB if nothing else is set.
 """
 
-_RELATED = (("objects", "relations", "held"), ("subjects", "relations_in", "held_in"))
-"""The fields of the facts that an entity is the subject and the object of: their other ends by relation, their
-relations, and how many a part holds."""
+OUTGOING, INCOMING = ("objects", "relations"), ("subjects", "relations_in")
+_RELATED = ((*OUTGOING, "held"), (*INCOMING, "held_in"))
+"""The fields of the facts that an entity is the subject and the object of: their other ends, a list for each relation,
+their relations, and how many a part holds."""
 
 _HEAD = ("row", "id", "facts", "facts_in", "description", "ranks")
 """The fields of the first part alone."""
@@ -150,8 +151,10 @@ def _completed(part: EntityContent, language: str) -> EntityContent:
         part["forms"] = list(dict.fromkeys(map(term_of, forms)))
     for related, relations, held in _RELATED:
         if related in part:
-            part[relations] = [relation for relation, _ in part[related]]
-            part[held] = sum([len(values) for _, values in part[related]])
+            groups = part[related]
+            part[relations] = [relation for relation, _ in groups]
+            part[related] = ends = [values for _, values in groups]
+            part[held] = sum(map(len, ends))
     hashed = part.pop("merged", [])
     if len(part.get("id", "")) > _LONGEST_ID:
         hashed = [*hashed, id_hash(part["id"])]
@@ -168,16 +171,21 @@ def read_content(stored: Sequence[Mapping[str, Any]], language: str) -> EntityCo
         if values := [value for part in stored for value in part.get(name, ())]:
             content[name] = values
     content["languages"] = [languages for _, languages in _names_with_sets(stored, language)]
-    for name, *_ in _RELATED:
+    for name, relations, _ in _RELATED:
         groups: dict[str, list[Any]] = {}
         for part in stored:
-            for relation, values in part.get(name, ()):
+            for relation, values in facts_in(part, name, relations):
                 groups.setdefault(relation, []).extend(values)
         if groups:
             content[name] = [list(group) for group in groups.items()]
     if merged := [term for term in main.get("hashed_id", ()) if term != id_hash(main["id"])]:
         content["merged"] = merged
     return drop_usual(content, language)
+
+
+def facts_in(document: Mapping[str, Any], ends: str, relations: str) -> Iterator[tuple[str, list[Any]]]:
+    """Return the relations in a document, and what each leads to or comes from, by the fields that hold both."""
+    return zip(document.get(relations, ()), document.get(ends, ()), strict=True)
 
 
 def drop_usual(content: EntityContent, language: str) -> EntityContent:

@@ -1,21 +1,25 @@
 """The contents of the entities of an embedded knowledge base, and the normal forms of its names, for a load."""
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 import pyarrow as pa
 
 from kbtools.indexers.building.form_rows import form_rows
-from kbtools.indexers.elastic.documents import EntityContent, drop_usual, id_hash
+from kbtools.indexers.elastic.documents import Document, EntityContent, documents, drop_usual, id_hash
 from kbtools.indexers.folder.column_files import release_pages
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.form_store import ENTITIES, form_key, is_normal
 from kbtools.kb.language_tags import UND, stored_text
+from kbtools.processes import in_order
 from kbtools.text.variants import name_forms
 
 _BLOCK = 2_000
 """Entities or forms that are read together: enough to make NumPy's cost for each call small."""
+
+_MANY = 200_000
+"""Entities from which on processes are worth their start: their documents take 8 CPU seconds."""
 
 _RELEASED = 200_000
 """Forms after which the pages of the exact index are given back."""
@@ -35,6 +39,17 @@ class FolderEntities:
         # By row, so that the ids merged into a block of rows lie together.
         self.merged_order = np.argsort(merged, kind="stable")
         self.merged_rows = merged[self.merged_order]
+
+    def __call__(self, rows: range) -> list[Document]:
+        """Return the documents of a range of rows; in a process of its own, give back the pages that it read."""
+        release_pages(self.kb.path, beyond=_RESIDENT)
+        return list(documents(self.block(rows.start, rows.stop), self.language))
+
+    def documents(self, first: int, *, jobs: int) -> Iterator[Document]:
+        """Yield the documents of the entities from a row on, made by several processes if there are many."""
+        rows = range(first, len(self.kb.entity_ids))
+        blocks = (rows[start : start + _BLOCK] for start in range(0, len(rows), _BLOCK))
+        return chain.from_iterable(in_order(self, blocks, jobs=jobs if len(rows) >= _MANY else 1))
 
     def contents(self, rows: Sequence[int]) -> Iterator[EntityContent]:
         """Yield the contents of a range of rows."""

@@ -20,7 +20,7 @@ from kbtools.indexers.elastic.catalog import Catalog
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.cluster_vectors import ElasticVectors, load_vectors
 from kbtools.indexers.elastic.connection import read_connection
-from kbtools.indexers.elastic.documents import id_field, id_hash, names_in
+from kbtools.indexers.elastic.documents import INCOMING, OUTGOING, facts_in, id_field, id_hash, names_in
 from kbtools.indexers.elastic.mapping import ENTITIES, ROLES, IndexSettings, check_mapping_version
 from kbtools.indexers.elastic.names import Names
 from kbtools.indexers.elastic.searches import LINKED, NAMED, PAGE, Cache, Searches, cut, terms_search
@@ -208,10 +208,10 @@ class ElasticKB(Catalog, BackendDefaults):
         known = dict(zip(subjects, self.at(subjects), strict=True))
         stated = [pair for pair in unknown if pair[1] in known[pair[0]].relations]
         ids: dict[tuple[int, int], list[str]] = {pair: [] for pair in unknown}
-        documents = self.parts([row for row, _ in stated], ["objects"], at_once=WITH_FACTS)
+        documents = self.parts([row for row, _ in stated], OUTGOING, at_once=WITH_FACTS)
         for row, relation in stated:
             for source in documents[row]:
-                for name, targets in source.get("objects", ()):
+                for name, targets in facts_in(source, *OUTGOING):
                     if name == self.relations[relation]:
                         ids[row, relation] += targets
         targets = list({target for own in ids.values() for target in own})
@@ -229,11 +229,11 @@ class ElasticKB(Catalog, BackendDefaults):
     def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
         facts = {row: self.known_incoming.get(row) for row in entities.tolist()}
         unknown = [row for row, own in facts.items() if own is None]
-        order, found = self.relation_rows, self.parts(unknown, ["subjects"], at_once=WITH_FACTS)
+        order, found = self.relation_rows, self.parts(unknown, INCOMING, at_once=WITH_FACTS)
         for row in unknown:
             parts = found.get(row, ())
             facts[row] = incoming = incoming_facts(
-                [(order[relation], subjects) for part in parts for relation, subjects in part.get("subjects", ())]
+                [(order[relation], subjects) for part in parts for relation, subjects in facts_in(part, *INCOMING)]
             )
             self.known_incoming.put(row, incoming)
         return [own for row in entities.tolist() if (own := facts[row]) is not None]

@@ -14,7 +14,7 @@ from kbtools.indexers.elastic.build_lock import BuildLock, BuildNote, free_note
 from kbtools.indexers.elastic.bulk import IN_FLIGHT, MOST_DOCUMENTS, Rejected, Sender, Sent, note_kinds, read_largest
 from kbtools.indexers.elastic.catalog import catalog_documents
 from kbtools.indexers.elastic.cluster import Cluster, Patience
-from kbtools.indexers.elastic.documents import Document, documents, form_documents
+from kbtools.indexers.elastic.documents import Document, form_documents
 from kbtools.indexers.elastic.folder_contents import FolderEntities, count_normal_forms, normal_forms
 from kbtools.indexers.elastic.mapping import ENTITIES, MAPPING_VERSION, NAMES, ROLES, IndexSettings, final_settings
 from kbtools.indexers.elastic.versions import (
@@ -31,6 +31,7 @@ from kbtools.indexers.folder.column_files import release_pages
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.kb_folder import require_intact
 from kbtools.kb.manifest import Manifest
+from kbtools.processes import default_jobs
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +61,7 @@ class LoadOptions:
     segments: int | None = None
     rejected: Path | None = None
     patience: Patience = PATIENCE
+    jobs: int = field(default_factory=default_jobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,7 @@ class _LoadJob:
             most=options.batch,
             largest=read_largest(lock.cluster),
         )
+        self.jobs = options.jobs
         self.noted = time.monotonic()
         self.read = 0
         self.rejected_file = options.rejected or Path(f"{lock.kb}.rejected.jsonl")
@@ -163,9 +166,8 @@ class _LoadJob:
         manifest, left = self.kb.manifest, self.lock.note
         entities, forms = manifest.counts["entities"].unique, manifest.statistics["forms"]
         self.send(ENTITIES, catalog_documents(self.kb), lambda sent: {})
-        reader = FolderEntities(self.kb)
-        contents = reader.contents(range(left.entities, entities))
-        self.send(ENTITIES, documents(contents, reader.language), lambda sent: {"entities": sent.done})
+        made = FolderEntities(self.kb).documents(left.entities, jobs=self.jobs)
+        self.send(ENTITIES, made, lambda sent: {"entities": sent.done})
         self.watch.done("load entities", f"{entities - left.entities:,} of {entities:,} entities")
         self.send(NAMES, form_documents(normal_forms(self.kb, left.forms)), lambda sent: {"forms": sent.done})
         self.watch.done("load names", f"{forms - left.forms:,} of {forms:,} forms of names")

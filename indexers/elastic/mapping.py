@@ -7,7 +7,7 @@ from typing import Any
 
 from kbtools.errors import KBUnusable
 
-MAPPING_VERSION = 1
+MAPPING_VERSION = 2
 """Stands in every index: another version of kbtools refuses what it cannot read."""
 
 OWNER = "kbtools"

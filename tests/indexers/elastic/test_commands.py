@@ -145,7 +145,7 @@ def test_info_tells_counts_shards_bytes_mapping_and_state(
 ) -> None:
     status, output = on_cluster("info")
     assert status == 0
-    for told in ("current, mapping version 1", "1 shards, 0 replicas", "509 documents", "facts"):
+    for told in ("current, mapping version 2", "1 shards, 0 replicas", "509 documents", "facts"):
         assert told in output
     status, output = on_cluster("info", "--json")
     record = json.loads(output)

@@ -12,8 +12,11 @@ from kbtools.indexers.elastic import documents as documents_module
 from kbtools.indexers.elastic import mapping
 from kbtools.indexers.elastic.catalog import catalog_documents, chunked
 from kbtools.indexers.elastic.documents import (
+    INCOMING,
+    OUTGOING,
     Document,
     documents,
+    facts_in,
     form_documents,
     id_field,
     read_content,
@@ -73,7 +76,9 @@ def test_a_document_holds_what_the_embedded_index_holds(sample_kb: EmbeddedKB) -
     assert [document.get("names", []) + document.get("aliases", []) for document in found] == [
         [name.text for name in names] for names in kb.names_of(rows)
     ]
-    assert [{relation: sorted(targets) for relation, targets in document.get("objects", [])} for document in found] == [
+    assert [
+        {relation: sorted(targets) for relation, targets in facts_in(document, *OUTGOING)} for document in found
+    ] == [
         {
             kb.relations[relation]: sorted(kb.ids(kb.objects_of([(row, relation)])[0]))
             for relation in kb.relations_of(np.array([row], dtype=np.uint32)).values.tolist()
@@ -81,7 +86,7 @@ def test_a_document_holds_what_the_embedded_index_holds(sample_kb: EmbeddedKB) -
         for row in rows.tolist()
     ]
     assert [document["facts_in"] for document in found] == kb.incoming_counts(rows).tolist()
-    assert [[row for _, run in document.get("subjects", []) for row in run] for document in found] == [
+    assert [[row for run in document.get("subjects", []) for row in run] for document in found] == [
         kb.subjects_of(np.array([row], dtype=np.uint32))[0].subjects.tolist() for row in rows.tolist()
     ]
 
@@ -95,20 +100,16 @@ def test_a_giant_entity_is_bounded_and_loses_nothing(giant: EmbeddedKB) -> None:
     assert [document.done for document in found] == [row] * (len(found) - 1) + [row + 1]
     assert len({document.key for document in found}) == len(found) > 3
     assert all(len(document.source) < 2 * documents_module.MOST_BYTES for document in found)
-    assert all(sum(len(run) for _, run in part.get("objects", [])) <= documents_module.MOST_VALUES for part in parts)
-    held = [(relation, target) for part in parts for relation, run in part.get("objects", []) for target in run]
+    assert all(sum(map(len, part.get("objects", []))) <= documents_module.MOST_VALUES for part in parts)
+    held = [(relation, target) for part in parts for relation, run in facts_in(part, *OUTGOING) for target in run]
     assert len(held) == len(set(held)) == 45_000 == sum(part.get("held", 0) for part in parts)
     assert set(held) == {(f"r.{number % 100:02}", f"object {number:05}") for number in range(45_000)}
-    assert all(part["relations"] == [relation for relation, _ in part["objects"]] for part in parts if "held" in part)
     # Those who point at it are many too, and stand in its documents by row.
-    pointing = [(relation, row) for part in parts for relation, run in part.get("subjects", []) for row in run]
+    pointing = [(relation, row) for part in parts for relation, run in facts_in(part, *INCOMING) for row in run]
     assert len(pointing) == main["facts_in"] == 30_000 == sum(part.get("held_in", 0) for part in parts)
     incoming = giant.subjects_of(np.array([row], dtype=np.uint32))[0]
     ids = [giant.relations[relation] for relation in incoming.relations]
     assert pointing == list(zip(ids, incoming.subjects.tolist(), strict=True))
-    assert all(
-        part["relations_in"] == [relation for relation, _ in part["subjects"]] for part in parts if "held_in" in part
-    )
     names = [name for part in [main, *parts[:-1]] for name in part.get("names", []) + part.get("aliases", [])]
     assert names == [name.text for name in giant.spoken_names(row)]
     assert sum(part.get("named", 0) for part in parts) == 21_001
@@ -119,7 +120,32 @@ def test_a_content_is_read_back_from_its_documents(giant: EmbeddedKB, sample_kb:
         reader = FolderEntities(kb)
         contents = list(reader.contents(range(500)))
         stored = [sources(documents([content], reader.language)) for content in contents]
-        assert [read_content([own[-1], *own[:-1]], reader.language) for own in stored] == contents
+        held = [{name: value for name, value in content.items() if name != "forms"} for content in contents]
+        assert [read_content([own[-1], *own[:-1]], reader.language) for own in stored] == held
+
+
+def test_forms_of_a_block_of_names_are_those_of_each(sample_kb: EmbeddedKB) -> None:
+    contents = list(FolderEntities(sample_kb).contents(range(500)))
+
+    forms = [content.get("forms", []) for content in contents]
+
+    assert [sorted(own) for own in forms] == [
+        sorted(form for text in content.get("names", []) + content.get("aliases", []) for form in name_forms(text))
+        for content in contents
+    ]
+
+
+def test_several_processes_make_the_documents_that_one_makes(
+    sample_kb: EmbeddedKB, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtools.processes.WORTHWHILE", 1)
+    monkeypatch.setattr("kbtools.indexers.elastic.folder_contents._MANY", 0)
+    monkeypatch.setattr("kbtools.indexers.elastic.folder_contents._BLOCK", 100)
+    reader = FolderEntities(sample_kb)
+
+    one, two = (list(reader.documents(7, jobs=jobs)) for jobs in (1, 2))
+
+    assert two == one == list(entity_documents(sample_kb, 7, len(sample_kb.entity_ids)))
 
 
 def test_a_document_too_large_in_bytes_is_parted_too(
@@ -131,7 +157,7 @@ def test_a_document_too_large_in_bytes_is_parted_too(
     (row,) = kb.rows(["big"])
     parts = sources(entity_documents(kb, row, row + 1))
     assert len(parts) == 2
-    assert sum(len(run) for part in parts for _, run in part["objects"]) == 9
+    assert sum(len(run) for part in parts for run in part["objects"]) == 9
 
 
 def test_an_entity_that_fits_is_one_document(giant: EmbeddedKB) -> None:
@@ -140,7 +166,7 @@ def test_an_entity_that_fits_is_one_document(giant: EmbeddedKB) -> None:
     assert document == {
         "row": row, "part": 0, "id": "object 00007", "facts": 0, "names": ["Seven"], "named": 1, "forms": ["seven"],
         "types": ["t.small"], "facts_in": 1, "held_in": 1, "relations_in": ["r.07"],
-        "subjects": [["r.07", giant.rows(["giant"])]],
+        "subjects": [giant.rows(["giant"])],
     }  # fmt: skip
 
 
