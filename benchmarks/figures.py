@@ -101,13 +101,14 @@ def table(name: str, key: str, *columns: str, rows: Sequence[str] = ()) -> None:
 
 
 def text(template: str) -> None:
-    """Write sentences into a document, with cells as {name[key][row][column]}, a row by its first cell."""
+    """Write sentences into a document, with cells as {name[key][row][column]}, a row by its first cells."""
     records = read_records()
 
     def cell(found: re.Match[str]) -> str:
         name, key, row, column = found.groups()
         own = records[name]["tables"][key]
-        (cells,) = (cells for cells in own["rows"] if plain(cells[0]) == row)
+        labels = (plain(" / ".join([*cells, ""])) for cells in own["rows"])
+        (cells,) = (cells for cells, label in zip(own["rows"], labels, strict=True) if label.startswith(f"{row} / "))
         return str(cells[[*map(plain, own["columns"])].index(column)])
 
     write_out("\n" + CELL.sub(cell, template.strip()) + "\n")

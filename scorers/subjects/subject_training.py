@@ -159,7 +159,11 @@ class SubjectTask:
         self.namesakes = Namesakes.find(kb, splits.valid)
 
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
-        """Sum max(0, margin - u(gold) + u(sampled)) over the samples of a question: (batch,)."""
+        """Sum the losses of the samples of a question: (batch,)."""
+        return self.sample_losses(rows).sum(dim=1)
+
+    def sample_losses(self, rows: NDArray[np.int64]) -> Tensor:
+        """Return max(0, margin - u(gold) + u(sampled)) of each sample: (batch, samples)."""
         device = self.network.device
         questions = self.network.embed([self.texts[row] for row in rows]).float()
         gold = torch.from_numpy(self.subjects[rows]).to(device)
@@ -171,7 +175,7 @@ class SubjectTask:
         wrong = questions @ self.network.table(sampled.to(device)).T + ALPHA * torch.from_numpy(has).float().to(device)
         losses = torch.relu(self.config.margin - right + wrong)
         # A sample that is the gold subject itself is no negative.
-        return losses.masked_fill(sampled.to(device) == gold[:, None], 0.0).sum(dim=1)
+        return losses.masked_fill(sampled.to(device) == gold[:, None], 0.0)
 
     def measure(self) -> dict[str, float]:
         return {"of namesakes told apart": self.namesakes.share_told_apart(self.scorer)}
