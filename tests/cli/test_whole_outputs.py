@@ -185,7 +185,7 @@ def files(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(path, tmp_path / "x.kb")
     (tmp_path / "gone=1.txt").write_text("m.2\nm.404\n")
     (tmp_path / "same.tsv").write_text("old\tnew\nm.7\tm.8\n")
-    records = {
+    records: dict[str, list[Any]] = {
         "gone.facts": [{"subject": "m.1", "relation": "book.pages", "object": '"312"'}],
         "gone.names": [
             {"id": "m.1", "alias": "The Iron Kite"},

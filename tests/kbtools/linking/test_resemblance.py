@@ -91,17 +91,17 @@ def naive(mention: str, name: str) -> tuple[int, int] | None:
     spoken, written = mention.split(" "), name.split(" ")
     surplus = len(written) - len(spoken)
     may_lose = surplus > 0 and len(written) >= 3 and not is_light(spoken[-1])
-    ways = []
+    ways: list[tuple[int, int, list[str]]] = []
     for lost in combinations(range(max(len(spoken), len(written))), abs(surplus)):
         left = [without(spoken, lost if surplus < 0 else ()), without(written, lost if surplus > 0 else ())]
         dear = sum(not is_light((written if surplus > 0 else spoken)[place]) for place in lost)
         slips = [slips_of(*pair) for pair in zip(*left, strict=True)]
         if None not in slips and dear <= may_lose:
             ways.append((dear, sum(slips), left[1]))
-    _, slips, kept = min(ways, default=(0, 0, []))
+    _, cost, kept = min(ways, default=(0, 0, []))
     shortest = 4 if len(written) > 1 else 2
-    if abs(surplus) <= 2 and (slips or surplus >= 0) and any(len(word) >= shortest for word in kept):
-        return slips, abs(surplus)
+    if abs(surplus) <= 2 and (cost or surplus >= 0) and any(len(word) >= shortest for word in kept):
+        return cost, abs(surplus)
     together, apart = "".join(spoken), "".join(written)
     edits = OSA.distance(together, apart)
     return (edits, 0) if surplus and min(len(together), len(apart)) >= 6 and edits <= 1 else None

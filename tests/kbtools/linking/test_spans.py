@@ -208,7 +208,7 @@ def test_a_name_of_fewer_words_weighs_less_though_it_is_more_similar(make_kb: An
 def test_of_many_spans_that_may_be_misspelt_the_first_are_looked_up(tiny_memory: KnowledgeBase) -> None:
     misspelling, kb = Misspelling(tiny_memory), Recorder(lambda word: False)
     misspelling.kb = kb  # type: ignore[assignment]
-    kb.lookup = lambda forms: {}  # type: ignore[method-assign, assignment]
+    kb.lookup = lambda forms: {}  # type: ignore[method-assign]
 
     misspelling.links([Question.read(" ".join(f"quizz{letter}le" for letter in "abcdefghijkl"))])
 
