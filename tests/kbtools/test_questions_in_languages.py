@@ -195,6 +195,7 @@ def test_a_head_is_learned_from_the_labels_of_the_language_asked_in(
     taught.teach("Albert Einsteins Wiege", "e", "P19")
     taught.query("where did Albert Einstein die", scorer="static")  # learns in English first
     after_english = taught.query("Albert Einsteins Wiege bitte", lang="de", scorer="static").candidates
+    monkeypatch.setenv("KBTOOLS_CACHE", str(tmp_path / "empty"))
     alone = kbtools.open(out).query("Albert Einsteins Wiege bitte", lang="de", scorer="static").candidates
 
     assert [candidate.score for candidate in after_english] == [candidate.score for candidate in alone]
