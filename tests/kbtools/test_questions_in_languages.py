@@ -77,6 +77,7 @@ def winner(kb: Answerer, question: str, lang: str, scorer: str) -> str | None:
         ("es", "¿Cuándo murió Albert Einstein?", "P570"),
         ("it", "Dov'è nato Albert Einstein?", "P19"),
         ("it", "quando è morto Albert Einstein", "P570"),
+        ("it", "anno di morte di Albert Einstein", "P570"),
         ("pt", "Onde nasceu Albert Einstein?", "P19"),
         ("pt", "quando morreu Albert Einstein", "P570"),
         ("nl", "Waar is Albert Einstein geboren?", "P19"),
