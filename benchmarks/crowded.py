@@ -62,15 +62,13 @@ def main() -> None:
         crowd = write_crowd(arguments.titles, arguments.count, arguments.crowded.with_suffix(".files"))
         build([*sources(), *crowd], arguments.crowded, options=ReadOptions(), watch=BuildProgress())
     gold = list(islice(read_annotated(questions("valid")), arguments.limit))
-    rows = []
+    rows, texts = [], [one.text for one in gold]
     for path in (arguments.kb, arguments.crowded):
         with kbtools.open(path) as answerer:
             forms = answerer.kb.manifest.statistics["forms"]
             for name in UNGUIDED:
                 figures = pruning_figures(answerer, gold, pruning=name)
-                results = list(
-                    answerer.query_many([one.text for one in gold], pruning=name, scorer="lexical", top=None)
-                )
+                results = list(answerer.query_many(texts, pruning=name, scorer="lexical", inverse=False, top=None))
                 accuracy, looser = expected_accuracy(results, gold), looser_share(results)
                 recall = f"{figures.recalled / figures.questions:.1%}"
                 rows.append(

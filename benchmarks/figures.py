@@ -69,8 +69,12 @@ def code_versions() -> dict[str, int]:
 
 
 def write_record(name: str, command: Sequence[str]) -> None:
-    """Write the tables of the script that ran, one row a line."""
+    """Write the tables of the script that ran, one row a line; tables of the record that it does not make stay."""
     from bench_report import machine
+
+    if not recorded:
+        raise SystemExit(f"{command[0]} made no table, so that {name} stays as it is")
+    older = {key: own for key, own in read_records().get(name, {"tables": {}})["tables"].items() if key not in recorded}
 
     root = FOLDER.parents[1]
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=root, capture_output=True, text=True)
@@ -80,8 +84,10 @@ def write_record(name: str, command: Sequence[str]) -> None:
         "commit": commit.stdout.strip(),
         "machine": machine(),
         "code": code_versions(),
-        "tables": recorded,
+        "tables": older | recorded,
     }
+    if older:
+        record["kept"] = f"of an older run: {', '.join(older)}"
     lines = json.dumps(record, indent=1, ensure_ascii=False)
     short = re.sub(r"\[\s+([^][{}]*?)\s+\]", lambda found: "[" + re.sub(r"\n\s+", " ", found[1]) + "]", lines)
     FOLDER.mkdir(exist_ok=True)

@@ -115,3 +115,22 @@ def test_a_record_is_measured_again_by_its_own_command(tmp_path: Path, monkeypat
     assert record["command"] == "python benchmarks/count_runs.py --limit 3"
     assert record["code"] == figures.code_versions()
     assert record["tables"] == {"share": {"columns": ["run", "right"], "rows": [["2", "97 %"]]}}
+
+
+def test_tables_that_a_script_does_not_make_stay_and_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "FOLDER", tmp_path / "benchmarks" / "figures")
+    (tmp_path / "benchmarks").mkdir()
+    for key in ("first", "second"):
+        monkeypatch.setattr(figures, "recorded", {})
+        figures.show_table(key, ["right"], [["1"]])
+        figures.write_record("runs", ["count_runs.py"])
+
+    record = figures.read_records()["runs"]
+    assert (sorted(record["tables"]), record["kept"]) == (["first", "second"], "of an older run: first")
+
+
+def test_a_script_without_a_table_leaves_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "recorded", {})
+
+    with pytest.raises(SystemExit, match="made no table"):
+        figures.write_record("runs", ["count_runs.py"])
