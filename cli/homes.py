@@ -126,10 +126,7 @@ def kb_argument(
             if not required:
                 kwargs["elasticsearch"] = elasticsearch
             if path is not None and elasticsearch is None and chosen_backend() == EMBEDDED:
-                if changed and is_sample(path):
-                    (files,) = import_module("kbtools.examples").__path__
-                    raise click.UsageError(_SAMPLE_STAYS.format(files=files, kb=f"{path}.kb"))
-                path = find_kb(path)
+                path = find_folder(path, changed=changed)
             return command(*args, home=None if path is None else Home(path, elasticsearch), **kwargs)
 
         options = [
@@ -148,6 +145,14 @@ def kb_argument(
         return cast(Command, take_options(gathered, options))
 
     return decorate
+
+
+def find_folder(path: str | Path, *, changed: bool) -> Path:
+    """Return the folder of a knowledge base; raise UsageError for the sample where it would be changed."""
+    if changed and is_sample(path):
+        (files,) = import_module("kbtools.examples").__path__
+        raise click.UsageError(_SAMPLE_STAYS.format(files=files, kb=f"{path}.kb"))
+    return find_kb(path)
 
 
 def elasticsearch_options(command: Command) -> Command:

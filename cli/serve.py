@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from kbtools.cli.commands import Command
 from kbtools.cli.display import echo
-from kbtools.cli.homes import Elasticsearch, elasticsearch_options
+from kbtools.cli.homes import Elasticsearch, elasticsearch_options, find_folder
 from kbtools.cli.options import KB_FIRST, chosen_backend, chosen_device, models_option, trusts_files
 
 
@@ -70,12 +70,13 @@ def command(
         raise click.UsageError(f"unexpected argument {folders[0]!r}: name knowledge bases as arguments or with --kb")
     if not folders and not paths:
         raise click.UsageError(KB_FIRST)
-    from kbtools.indexing import find_kb
     from kbtools.serve.server import run_server
     from kbtools.serve.settings import ServeSettings
 
     settings = ServeSettings(
-        kbs=folders or paths if elasticsearch else tuple(str(find_kb(kb)) for kb in folders or paths),
+        kbs=folders or paths
+        if elasticsearch
+        else tuple(str(find_folder(kb, changed=options["teach"])) for kb in folders or paths),
         backend=chosen_backend(),
         models=None if models is None else str(models),
         device=chosen_device(),

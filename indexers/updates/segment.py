@@ -294,7 +294,9 @@ class _SegmentTables:
     @cached_property
     def sorted_forms(self) -> pa.Table:
         order = [(column, "ascending") for column in ("form", "kind", "text", "entity")]
-        return pa.concat_tables(self.added).sort_by(order).combine_chunks()
+        # An update that only removes names adds no forms; the empty table has the columns.
+        nothing = form_rows(pa.array([], pa.string()), pa.array([], pa.bool_()), pa.array([], pa.uint32()), first=0)
+        return pa.concat_tables([nothing, *self.added]).sort_by(order).combine_chunks()
 
     @cached_property
     def form_changes(self) -> _FormChanges:

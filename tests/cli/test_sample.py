@@ -55,6 +55,13 @@ def test_no_command_changes_it(command: list[str], tmp_path: Path) -> None:
     assert not (tmp_path / "cache" / "sample").exists()
 
 
+def test_no_server_teaches_it() -> None:
+    refused = CliRunner().invoke(main, ["serve", "sample", "--teach", "--host", "192.0.2.1"])
+
+    assert refused.exit_code == 2
+    assert "sample comes with kbtools and cannot be changed" in refused.stderr
+
+
 def test_the_refusal_has_the_command_that_makes_a_copy(tmp_path: Path) -> None:
     refused = CliRunner().invoke(main, ["teach", "sample", *LESSON])
     command = refused.stderr.strip().rpartition("kbtools index")[2]
