@@ -464,7 +464,7 @@ def test_the_nearest_that_are_left_are_found_however_many_are_gone(
 def test_a_class_that_reads_no_updates_refuses_them(folder: Path) -> None:
     rename(folder, "Low")
 
-    with pytest.raises(KBUnusable, match=r"x\.kb: holds updates, .*merge them with kbtools compact"):
+    with pytest.raises(KBUnusable, match=r"x\.kb: contains updates, .*merge them with kbtools compact"):
         EmbeddedKB(folder)
 
 
