@@ -49,7 +49,7 @@ def run(path: Path) -> Run:
 SHOWN = """\
 Kite (m.1) [-]
   a novel
-  prior 0.602, how likely its name means it
+  prior 0.602, the probability that its name means it
   also Cerf-volant [fr], The Iron Kite [-]
   types books
   subject of 3 facts
@@ -61,7 +61,7 @@ Kite (m.1) [-]
 
 CUT = """\
 Orla Quinn (m.9)
-  prior 1.000, how likely its name means it
+  prior 1.000, the probability that its name means it
   subject of 0 facts
   object of 3 facts
     Kite (m.1)  book.author
@@ -72,7 +72,7 @@ Orla Quinn (m.9)
 FRENCH = """\
 Cerf-volant (m.1) [fr]
   a novel
-  prior 1.000, how likely its name means it
+  prior 1.000, the probability that its name means it
   also Kite [-], The Iron Kite [-]
   types books
   subject of 3 facts
@@ -125,8 +125,8 @@ Ada Venn met Kite
         (["lookup", "kite"], LOOKED_UP),
         (["lookup", "Kite", "--limit", "1", "--explain"], EXPLAINED),
         (["lookup", "Kite", "--type", "book.series"], "Kite\n  1  100.00  Kite (m.2)  [exact: Kite]  book.series\n"),
-        (["lookup", "zzzz"], "zzzz\n  no entity has that name\n"),
-        (["lookup", "zzzz", "--type", "book.series"], "zzzz\n  no entity has that name and the type book.series\n"),
+        (["lookup", "zzzz"], "zzzz\n  no entity has this name\n"),
+        (["lookup", "zzzz", "--type", "book.series"], "zzzz\n  no entity has this name and the type book.series\n"),
         (["link", "Ada Venn met Kite"], LINKED),
         (["link", "Ada Venn met Kite", "--explain"], LINKED_EXPLAINED),
         (["link", "nothing"], "nothing\n  no mention\n"),
