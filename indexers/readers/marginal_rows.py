@@ -29,8 +29,8 @@ _FIGURE = re.compile(r"[^\W\d_]{0,3}\W*\d[\W\d_]*[^\W\d_]*|\W*")
 """Another cell of a row of totals: a number with its currency or unit, or a dash."""
 
 _NOTE_WORDS = (
-    r"(sources?|notes?|remarks?|legend|footnotes?|quellen?|hinweise?|anmerkung(en)?|font[ei]|fuentes?|notas?|"
-    r"remarques?)\s*:"
+    r"(sources?|notes?|remarks?|legend|footnotes?|quellen?|hinweise?|stand|as of|anmerkung(en)?|font[ei]|"
+    r"fuentes?|notas?|remarques?)\s*:"
 )
 _NOTE_SIGNS = rf"[*†‡¹²³]|[(\[]?\d{{1,2}}[)\]]\s|{_NOTE_WORDS}"
 """The beginnings of notes; behind a word, commas may have divided the note into cells."""
@@ -63,7 +63,8 @@ def marginal_rows(rows: TableRows, header: Sequence[str]) -> dict[int, str]:
             kinds[row] = NOTE
     for row in reversed(suspects):
         first, *others = filter(None, texts[row]) if filled[row] else [""]
-        last = row + 1 == len(rows.lines) or row + 1 in kinds or rows.is_beside_blank(row, 1)
+        below = row + 1
+        last = below == len(rows.lines) or below in kinds or filled[below] == 1 or rows.is_beside_blank(row, 1)
         if _TOTAL_CELL.fullmatch(first) and all(map(_FIGURE.fullmatch, others)) and (last or _PARTIAL.match(first)):
             kinds[row] = TOTAL
     if len(columns) > 2:

@@ -64,6 +64,13 @@ class Table:
         pytest.param(
             [HEAD, *ROWS, "Total,,,,4130", "Quelle: Inventar,,,,"], {"row of totals": 1, "note": 1}, id="note and total"
         ),
+        pytest.param(
+            [HEAD, *ROWS, "Summe,,,,4130", "Stand: Mai 2026,,,,"], {"row of totals": 1, "note": 1}, id="total and date"
+        ),
+        pytest.param(
+            [HEAD, *ROWS, "Sum,,,,4130", "Counted by the registrar,,,,"], {"row of totals": 1, "note": 1},
+            id="a total and a sentence",
+        ),
         pytest.param([HEAD, *ROWS[:3], HEAD, *ROWS[3:]], {"repeated header": 1}, id="a page break"),
         pytest.param(
             [HEAD, *ROWS[:3], "Museum of Tal,,,,", HEAD, *ROWS[3:]],
