@@ -17,7 +17,7 @@ MARKED = re.compile(r"<!-- \[\[\[cog.*?\[\[\[end\]\]\] -->", re.DOTALL)
 CODE = re.compile(r"^( *)```.*?^\1```", re.DOTALL | re.MULTILINE)
 FIGURE = re.compile(
     r"\d ?%|\d (?:ms|µs|CPU ms|CPU µs|milliseconds|microseconds|CPU s|CPU seconds|points|times as|[GMk]B)\b"
-    r"|^\|.*\| [-+]?\d[\d,]*\.\d"  # a table of decimals
+    r"|\| [-+]?\d[\d,]*\.\d+ ?(?:[|±/]|$)"  # a cell of a table
     r"|\d (?:documents|questions|tokens|names|MB|facts|triples)(?:/s| a second)\b"
 )
 
