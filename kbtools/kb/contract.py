@@ -137,7 +137,7 @@ class KnowledgeBase(Protocol):
 
     @property
     def relation_names(self) -> Sequence[str | None]:
-        """Return the names of the relations, by row; None for a relation that only has its id."""
+        """Return the names of the relations, by row; None if there is only an id. See `SpokenText` for several languages."""
         ...
 
     def entity_rows(self) -> EntityRows:
