@@ -77,7 +77,7 @@ def test_a_report_is_written_for_programs(kb: str) -> None:
     ("arguments", "problem"),
     [
         (("a", "b", "c", "d"), "each in quotes"),
-        (("--list", "--remove", "who"), "not several"),
+        (("--list", "--remove", "who"), "use only one of"),
         (("--remove", "who"), "not taught: 'who'"),
     ],
 )
