@@ -314,8 +314,14 @@ def test_out_may_be_the_empty_folder_one_is_in(
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda out: (out.mkdir(), (out / "notes.txt").write_text("mine")), "holds 'notes.txt', which would be lost"),
-        (lambda out: (out.mkdir(), (out / "fact.first").write_text("mine")), "holds 'fact.first', which would be lost"),
+        (
+            lambda out: (out.mkdir(), (out / "notes.txt").write_text("mine")),
+            "holds 'notes.txt', which would be overwritten",
+        ),
+        (
+            lambda out: (out.mkdir(), (out / "fact.first").write_text("mine")),
+            "holds 'fact.first', which would be overwritten",
+        ),
         (lambda out: out.write_text("mine"), "is a file or inside one"),
     ],
 )
@@ -335,12 +341,12 @@ def test_a_knowledge_base_that_something_was_put_into_is_not_replaced(own: list[
     (tmp_path / "s.kb" / "notes.txt").write_text("mine")
     result = run("index", *own, "--force", "--out", tmp_path / "s.kb")
     assert result.exit_code == 1
-    assert "holds 'notes.txt', which would be lost" in result.stderr
+    assert "holds 'notes.txt', which would be overwritten" in result.stderr
     assert run("query", "--kb", tmp_path / "s.kb", "alpha").exit_code == 0
 
 
 def test_the_folder_of_the_sources_is_not_replaced(own: list[str | Path], tmp_path: Path) -> None:
-    assert "'f.tsv', which would be lost" in run("index", *own, "--out", tmp_path).stderr
+    assert "'f.tsv', which would be overwritten" in run("index", *own, "--out", tmp_path).stderr
 
 
 def test_out_below_a_file_is_refused(own: list[str | Path], tmp_path: Path) -> None:

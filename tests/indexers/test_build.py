@@ -356,7 +356,7 @@ def test_a_file_of_others_inside_a_knowledge_base_stays(make: Make, out: Path, p
     (out / place).mkdir(exist_ok=True)
     (out / place / "notes.txt").write_text("mine")
 
-    with pytest.raises(OutputUnusable, match=r"notes\.txt', which would be lost"):
+    with pytest.raises(OutputUnusable, match=r"notes\.txt', which would be overwritten"):
         make(force=True)
 
     assert (out / place / "notes.txt").read_text() == "mine"
@@ -368,7 +368,7 @@ def test_a_file_put_into_the_folder_during_a_build_stays(make: Make, out: Path) 
 
     make()
 
-    with pytest.raises(OutputUnusable, match=r"notes\.txt', which would be lost"):
+    with pytest.raises(OutputUnusable, match=r"notes\.txt', which would be overwritten"):
         make(watch=at("forms", put_notes), force=True)
 
     assert (out / "notes.txt").read_text() == "mine"

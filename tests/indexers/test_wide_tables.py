@@ -208,7 +208,7 @@ def test_columns_say_their_language_behind_an_at(tmp_path: Path, suffix: str) ->
             ("Q365", 0, "Cologne", "en"), ("Q64", 0, "Berlin", "en"), ("Q365", 1, "Köln", "de"),
             ("Q64", 1, "Berlin", "de"), ("Q365", ALIAS, "Kölle", "de"), ("Q365", ALIAS, "Cöln", "de"),
         },
-        "descriptions": {("Q365", 1, "Stadt am Rhein")},
+        "descriptions": {("Q365", 1, "Stadt am Rhein", "de")},
         "facts": {("Q365", "country", "Q183"), ("Q64", "country", "Q183")},
     }  # fmt: skip
     assert [(skip.kind, skip.count) for skip in reading.skips.kinds.values()] == [
