@@ -137,7 +137,7 @@ class KnowledgeBase(Protocol):
 
     @property
     def relation_names(self) -> Sequence[str | None]:
-        """Return the names of the relations, by row; None if there is only an id. See `SpokenText` for several languages."""
+        """Return the names of the relations, by row; None if there is only an id. `SpokenText` has the languages."""
         ...
 
     def entity_rows(self) -> EntityRows:
