@@ -205,6 +205,14 @@ def test_the_weights_of_directions_are_those_that_were_chosen() -> None:
     assert (AGENT, PLACE, PATIENT, VALUE) == (4.2, 0.4, 3.0, 3.0)
 
 
+def test_the_last_entity_counts_once_among_the_subjects_of_a_relation() -> None:
+    facts = [("a", "r", "o"), ("z", "r", "o")]
+
+    found = subject_types(BothWays(MemoryKB(facts, [], [("a", "film")])))
+
+    assert found == {0: {"film"}}
+
+
 def test_a_relation_has_the_types_of_half_of_its_subjects() -> None:
     facts = [(entity, "r", "o") for entity in "abcd"] + [("o", "s", "a")]
     types = [("a", "film"), ("b", "film"), ("c", "book"), ("o", "place")]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from kbtools.answering.answerer import Answerer
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.features import find_features
+from kbtools.ranking.opened_system import Ranking
 from kbtools.ranking.pools import Pools, concatenate_pools
 from kbtools.ranking.weights import Weights
 from kbtools.text.question import Question
@@ -157,3 +159,17 @@ def test_scorers_that_are_put_off_are_left_out_of_the_mean(evidence: Evidence) -
     mentions = np.arange(len(evidence.pools.mention_start)) % 2 == 0
     sizes = np.repeat(mentions, evidence.pools.v_of_mention[1])
     assert later.later["b"](mentions).tolist() == evidence.v["b"][sizes].tolist()
+
+
+def test_candidates_level_with_the_first_differ_by_rounding_alone(pools: Pools) -> None:
+    steps = np.array([0, 10, 11, 2_000], dtype=np.float64) / 1e6
+    scores = np.concatenate([-1 - steps, np.full(pools.pairs - len(steps), -9.0)])
+    ranking = Ranking(Question.read(QUESTIONS[0]), [], pools, {}, scores, [0, 1], tied=1, level=2)
+
+    assert ranking.all_level == ranking.likeliest == ranking.pairs([0, 1])
+
+
+@pytest.mark.parametrize(("weight", "counts"), [(1e6, True), (-1e6, True), (1.1e6, False), (math.nan, False)])
+def test_a_weight_is_a_number_up_to_a_million(weight: float, counts: bool) -> None:
+    with nullcontext() if counts else pytest.raises(ValueError, match="the weight rung is a number from"):
+        assert Weights(rung=weight).rung == weight
