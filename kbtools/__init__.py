@@ -139,11 +139,11 @@ _HOMES = {
     }.items()
     for name in names.split()
 }
-"""The module of each name that is imported when it is asked for."""
+"""The module of each lazily imported name."""
 
 
 def __getattr__(name: str) -> object:
-    """Import what is asked for when it is asked for, so that `kbtools --help` loads no more than it needs."""
+    """Import a name on first use, so that `kbtools --help` loads only what it needs."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"kbtools.{_HOMES[name]}"), "open_kb" if name == "open" else name)

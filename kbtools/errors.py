@@ -62,7 +62,7 @@ from typing import Any, Self
 
 
 class KBToolsError(Exception):
-    """An error that kbtools raises on purpose, the root of all; `facts` holds what the message tells."""
+    """The root of all errors that kbtools raises; `facts` holds the values of the message."""
 
     def __init__(self, message: str, **facts: object) -> None:
         super().__init__(message)

@@ -409,7 +409,7 @@ class Answerer:
     def facts(
         self, id: str, *, reverse: bool = False, limit: int | None = 100, offset: int = 0, lang: str | None = None
     ) -> Facts:
-        """List the facts of an entity, or with `reverse` those that it is the object of.
+        """Return the facts of an entity, or with `reverse` those that have it as their object.
 
         With `lang`, names are those in some languages. Raises UnknownEntity, UnknownLanguage, BadArgument for no limit
         or offset, and IncomingMissing where the backend has no index from objects to facts.

@@ -1,4 +1,4 @@
-"""A result in words: its candidates and answers a line each, and why every candidate stands where it does."""
+"""A result in words: its candidates and answers, one per line, and the reasons for the order of the candidates."""
 
 from collections.abc import Sequence
 

@@ -46,7 +46,7 @@ class Comparison:
 
     @property
     def best(self) -> System:
-        """Return the most accurate system, the first of those that tie."""
+        """Return the most accurate system, or the first of several tied ones."""
         return self.systems[self.report.best.cell]
 
     def calibrated(self, system: System | None = None) -> System:
