@@ -218,8 +218,8 @@ def command(
     Use an option for a file whose content cannot be detected. File options may be repeated, and files may be compressed
     (.gz, .bz2, .xz, .zst). A second run over unchanged files does nothing.
 
-    With --elasticsearch and --kb NAME, the knowledge base is also loaded into a cluster, as by kbtools load; without
-    --out, the folder is temporary.
+    With --elasticsearch and --kb NAME, the knowledge base is also loaded into a cluster; without --out, the folder is
+    temporary.
     """
     target.check()
     sources = [Source(path, kind) for option, kind in _KINDS.items() for path in by_option[option]]
