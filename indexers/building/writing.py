@@ -298,7 +298,8 @@ class _Writer:
                 row += len(batch)
 
         forms: list[pa.Table] = []
-        for table in in_order(form_rows_of, pieces(), jobs=jobs):
+        # This process stores what the others find: of two cores it has one.
+        for table in in_order(form_rows_of, pieces(), jobs=max(1, jobs - 1)):
             forms.append(table)
             if len(forms) * NAMES_AT_ONCE >= len(batches[0]):
                 yield batches.popleft(), pa.concat_tables(forms)
