@@ -77,7 +77,7 @@ _ENTITIES = {"merge": slice(2), "add_fact": _BOTH, "remove_fact": _BOTH}
 _GIVEN = frozenset({"id", "names", "aliases", "types", "description", "facts", "remove", "rename"})
 _REMOVED = frozenset({"names", "aliases", "types", "description", "facts"})
 
-_OF_TABLES = "pass tables with an entity per row to --table, others to --facts, --names or --types"
+_OF_TABLES = "pass tables with an entity per row to --table, others to --facts or --names"
 
 
 @dataclass(frozen=True, slots=True)
