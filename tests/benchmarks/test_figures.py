@@ -28,12 +28,12 @@ NOT_MEASURED = (
     "above 30 GB",
     "1 GB serves",
     "`--memory` says, 1 GB",
-    "brings 5 GB of CUDA",  # what others weigh
+    "downloads 5 GB of CUDA",  # what others weigh
     "ONNX Runtime and tokenizers, 100 MB",
     "file of 8 MB",
     "(83 MB)",
     "19 MB instead of 9.5 GB",  # from the dimensions
-    "read as unknown, 5 % (tagger 20 %)",  # settings of training
+    "it is learned, 5 % (tagger 20 %)",  # settings of training
 )
 """Settings, limits and facts of others: what no script measures."""
 
