@@ -16,7 +16,7 @@ from kbtools.entry_points import RANKERS, SCORERS, SUBJECT_SCORERS, TAGGERS, con
 from kbtools.kb.vector_index import ExactVectors
 from kbtools.linking.links import Link
 from kbtools.pruning.pruners import MOST_WORDS, Pruner, make_pruner, words_of
-from kbtools.ranking.contracts import Selective, Trained, VectorScorer, ZeroShot, as_scores
+from kbtools.ranking.contracts import Trained, VectorScorer, ZeroShot, as_scores
 from kbtools.ranking.features import Features
 from kbtools.suites.claims import (
     QUESTIONS,
@@ -51,6 +51,9 @@ def check_relation_scorer(name: str) -> Iterator[str]:
             ("its gradients are finite", lambda: _has_finite_gradients(plugin)),
         ]
         yield from check_claims(name, [*_relation_claims(name, make), *claims])
+    if hasattr(plugin, "score_some"):
+        make = maker(SCORERS, name, untrained=world().relations)
+        yield from check_claims(name, [("some relations score as among all", lambda: _scores_some_alike(make()))])
 
 
 def _untrained_claims(name: str, plugin: Callable[[Sequence[str]], Any]) -> list[Claim]:
@@ -77,17 +80,14 @@ def _relation_claims(name: str, make: Callable[[], Any]) -> list[Claim]:
         ("a finite score for every relation of every question", lambda: score(marked_questions()) is not None),
         *batch_claims("score", score),
         ("no questions, no scores", lambda: np.size(make().score([])) == 0),
-        ("some relations score as among all", lambda: _scores_some_alike(make())),
     ]
 
 
 def _scores_some_alike(scorer: Any) -> bool:
-    """Return whether `score_some` agrees with `score`, if the scorer has it."""
+    """Return whether `score_some` agrees with `score`."""
     some = np.arange(1, len(world().relations), 2, dtype=np.uint32)[::-1]
     questions = marked_questions()
-    return not isinstance(scorer, Selective) or close(
-        scorer.score_some(questions, some), scorer.score(questions)[:, some]
-    )
+    return close(scorer.score_some(questions, some), scorer.score(questions)[:, some])
 
 
 def _is_relation_scorer_rebuilt(scorer: Any) -> bool:
