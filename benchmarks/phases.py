@@ -8,7 +8,6 @@ import resource
 import threading
 import time
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 
 from fbsq import KINDS, SMALL, parse, sources
@@ -49,9 +48,11 @@ class Meter:
 
 def own_memory() -> float:
     """Return the gigabytes that this process and those that it started have of their own."""
-    children = [file.read_text().split() for file in PROCESSES.glob("self/task/*/children")]
-    own = 0
-    for pid in ("self", *chain(*children)):
+    own, pids = 0, ["self"]
+    for file in PROCESSES.glob("self/task/*/children"):
+        with suppress(OSError):  # the thread may just have ended
+            pids += file.read_text().split()
+    for pid in pids:
         with suppress(OSError):  # it may just have ended
             lines = dict(line.split(":", 1) for line in (PROCESSES / pid / "status").read_text().splitlines())
             own += int(lines.get("RssAnon", "0").split()[0])

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbtools.indexers.building.staging import FactPieces
+from kbtools.indexers.building.staging import FactPiece, FactPieces
 from kbtools.indexers.readers.batches import SCHEMAS
 
 names = st.sampled_from("abcdefg")
@@ -17,12 +17,11 @@ facts = st.lists(st.tuples(names, names, names), max_size=8)
 @settings(deadline=None)
 @given(st.lists(st.lists(facts, max_size=3), max_size=4), st.integers(1, 9))
 def test_facts_come_back_as_the_rows_of_their_ids(pieces: list[list[list[tuple[str, str, str]]]], size: int) -> None:
-
     with tempfile.TemporaryDirectory() as folder:
         waiting = FactPieces(Path(folder))
         spelt, predicates = [], []
         for chunks in pieces:
-            ids, relations = waiting.add(table_of(chunks))
+            ids, relations = waiting.add(FactPiece.of(table_of(chunks)))
             spelt += ids.to_pylist()
             predicates += relations.to_pylist()
         rows = list(

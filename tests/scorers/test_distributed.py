@@ -25,7 +25,7 @@ DYING = """
 import sys
 from kbtools.cli import train
 from kbtools.cli.main import main
-train.show_epoch = lambda epoch: sys.exit("killed")
+train._show_epoch = lambda epoch: sys.exit("killed")
 main()
 """
 APART = """
