@@ -255,11 +255,15 @@ class BackendDefaults:
         return None
 
     def incoming_relations_of(self: KnowledgeBase, entities: EntityRows) -> Grouped:
-        # They ascend, so that each differs from the one before where it first stands.
         incoming = [facts.relations for facts in self.subjects_of(entities)]
-        groups = [run[np.flatnonzero(np.diff(run.astype(np.int64), prepend=-1))] for run in incoming]
-        starts = np.cumsum([0, *map(len, groups)], dtype=np.int64)
-        return Grouped(starts, np.concatenate([np.empty(0, dtype=np.uint32), *groups]).astype(np.uint32))
+        sizes = np.array([len(relations) for relations in incoming], dtype=np.int64)
+        owners = np.repeat(np.arange(len(entities)), sizes)
+        values = np.concatenate([np.empty(0, dtype=np.uint32), *incoming]).astype(np.uint32)
+        # The relations of an entity ascend, so that each first stands where it differs from the one before.
+        first = np.ones(len(values), dtype=np.bool_)
+        first[1:] = (values[1:] != values[:-1]) | (owners[1:] != owners[:-1])
+        counts = np.bincount(owners[first], minlength=len(entities))
+        return Grouped(np.concatenate(([0], np.cumsum(counts, dtype=np.int64))), values[first])
 
     def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
         raise IncomingMissing("this backend has no index from objects to facts; kbtools index creates one in a folder")

@@ -188,14 +188,12 @@ class BothWays(View):
 
     def relations_of(self, entities: EntityRows) -> Grouped:
         """Return the relations of each entity, then the inverses of those that it is an object of."""
-        both = (self.kb.relations_of(entities), self.kb.incoming_relations_of(entities))
-        groups = []
-        for place in range(len(entities)):
-            stored, incoming = (grouped.values[slice(*grouped.starts[place : place + 2])] for grouped in both)
-            groups += [stored, incoming + np.uint32(self.stored)]
-        sizes = [len(group) for group in groups]
-        starts = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)[1::2]))
-        return Grouped(starts, np.concatenate([np.empty(0, dtype=np.uint32), *groups]).astype(np.uint32))
+        stored, incoming = self.kb.relations_of(entities), self.kb.incoming_relations_of(entities)
+        places = np.arange(len(entities))
+        owners = np.concatenate([np.repeat(places, np.diff(both.starts)) for both in (stored, incoming)])
+        values = np.concatenate([stored.values, incoming.values + np.uint32(self.stored)]).astype(np.uint32)
+        # Stable, so that the stored relations of an entity stay before the inverse ones.
+        return Grouped(stored.starts + incoming.starts, values[owners.argsort(kind="stable")])
 
     def objects_of(self, pairs: Sequence[tuple[int, int]]) -> list[EntityRows]:
         """Return the objects of relations, and under an inverse the subjects that have the entity as an object."""
