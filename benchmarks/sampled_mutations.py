@@ -216,7 +216,7 @@ def draw(files: list[str], *, count: int, seed: int) -> list[Fault]:
 
 
 def read_coverage(path: str) -> dict[str, dict[int, set[str]]]:
-    """Read which tests run which lines of which files."""
+    """Return the tests that run each line of each file."""
     data = CoverageData(path)
     data.read()
     return {

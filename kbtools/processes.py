@@ -55,7 +55,7 @@ class Worker(Generic[_T, _R]):
         self.transfer(lambda: self.connection.send(task))
 
     def send(self, item: _T) -> None:
-        """Give the next item; its result is received before another one is sent."""
+        """Send the next item; its result must be received before another item is sent."""
         self.transfer(lambda: self.connection.send(item))
 
     def receive(self) -> _R:
@@ -83,7 +83,7 @@ class Worker(Generic[_T, _R]):
 def in_order(
     task: Callable[[_T], _R], items: Iterable[_T], *, jobs: int, worthwhile: Callable[[list[_T]], bool] = bool
 ) -> Iterator[_R]:
-    """Yield the result of a task for each item, in order, computed by so many processes; of few items by this one.
+    """Yield the result of a task for each item, in order, computed by `jobs` processes, or by this one for few items.
 
     `worthwhile` says whether the first items are worth the processes. At most one item a process is under way.
     """

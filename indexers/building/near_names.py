@@ -15,7 +15,7 @@ from kbtools.indexers.folder.kb_folder import COLUMNS, FUZZY, WORK
 from kbtools.processes import Worker
 
 MANY = 200_000
-"""Names from which on a process is worth its start: they take it 1.5 s."""
+"""Least number of names for which a process is worth its start: they take it 1.5 s."""
 
 _QUEUED = 8_192
 """Forms that are taken at once: tantivy queues 10,000 and indexes them while others are hashed; with more, whoever adds
@@ -29,7 +29,7 @@ Indexer = Callable[[Forms | None], dict[str, str]]
 
 
 class NearNames:
-    """A writer of both indexes into a folder, over so many names; it opens its files when the first forms come."""
+    """A writer of both indexes of names into a folder; it opens its files when the first forms arrive."""
 
     def __init__(self, folder: Path, *, names: int) -> None:
         self.folder, self.names = folder, names

@@ -191,7 +191,7 @@ def hash_forms(forms: "pa.StringArray") -> NDArray[np.uint32]:
 
 
 class FilterWriter:
-    """A collector of the hashes of the forms of so many names."""
+    """A collector of the hashes of the forms of a number of names."""
 
     def __init__(self, names: int) -> None:
         self.bits = np.zeros(min(_MOST_BITS, 1 << (_BITS * max(names, 1) - 1).bit_length()) // 8, dtype=np.uint8)

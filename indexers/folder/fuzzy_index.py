@@ -107,7 +107,7 @@ class FuzzyWriter:
 
 
 def _name_segments(folder: Path) -> None:
-    """Name the segments of an index by their content, where tantivy draws names: equal forms make equal files."""
+    """Rename the randomly named segments of an index after their content: equal forms make equal files."""
     meta = msgspec.json.decode((folder / META).read_bytes())
     files = []
     for segment in meta["segments"]:

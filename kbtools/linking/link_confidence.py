@@ -81,7 +81,7 @@ def _is_spelt(word: str) -> bool:
 class ContentWords:
     """The content words of questions to a knowledge base; words of its relations are none, in any form.
 
-    `weak` and `outside` are WEAK and OUTSIDE in the languages of questions.
+    `weak` and `outside` are WEAK and _OUTSIDE in the languages of questions.
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:

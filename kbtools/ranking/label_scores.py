@@ -11,7 +11,7 @@ from kbtools.text.question import MarkedQuestion
 
 
 class _LabelScorer:
-    """A scorer of labels as one of relations, each of which has so many labels, end to end."""
+    """An adapter from a scorer of labels to one of relations; `counts` has the number of labels of each relation."""
 
     def __init__(self, scorer: RelationScorer, counts: Sequence[int]) -> None:
         self.scorer = scorer

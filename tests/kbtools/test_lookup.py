@@ -81,7 +81,7 @@ def test_bearers_are_ranked_and_scored_as_a_plain_loop_would(sample_memory: Answ
 
 
 def group_of(match: EntityMatch) -> tuple[str, str]:
-    """Tell who shares a name: bearers found on one rung, by one form where it was found fuzzily."""
+    """Return a key that namesakes share: the rung, and the form if the link is fuzzy."""
     return match.rung, normal_form(match.matched_name) if match.rung == Rung.FUZZY.label else ""
 
 

@@ -582,7 +582,7 @@ def test_a_served_knowledge_base_goes_on_with_the_new_version(
 
 
 def texts_in_languages(kb: KnowledgeBase) -> tuple[list[str], list[str]]:
-    """Tell the names of relations and the descriptions with their languages."""
+    """Return the names of relations and the descriptions with their languages."""
     return [*map(stored_text, kb.relation_names)], [*map(stored_text, kb.descriptions(kb.entity_rows()))]
 
 

@@ -42,7 +42,7 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedKB:
 
 
 def state_of(draft: Draft) -> dict[str, Any]:
-    """Tell all that the drafted entities have, by the ids that they are found by."""
+    """Return the contents of the drafted entities by id."""
     rows = {entity: row for entity in IDS if (row := draft.find(entity)) is not None}
     own = {entity: row for entity, row in rows.items() if draft.id_of(row) == entity}
     return {
