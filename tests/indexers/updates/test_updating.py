@@ -214,7 +214,7 @@ def test_the_same_changes_in_other_updates_are_the_same_content(folder: Path, tm
         ('{"id": 7, "names": ["x"]}', "no id"),
         ('{"id": " ", "names": ["x"]}', "expected text"),
         ('{"id": "x", "nmaes": ["x"]}', "unknown field 'nmaes'"),
-        ('{"subject": "x", "relation": "r", "object": "y"}', "others to facts, names or types"),
+        ('{"subject": "x", "relation": "r", "object": "y"}', "others to facts or names"),
         ('{"id": "x", "names": 7}', "expected a text or a list"),
         ('{"id": "x", "names": [7]}', "expected text"),
         ('{"id": "x", "names": ["\\u200b"]}', "blank name"),
