@@ -1,1 +1,1 @@
-"""Read the files that knowledge bases come in, as streams of Arrow tables."""
+"""Readers of the files that knowledge bases come in, as streams of Arrow tables."""

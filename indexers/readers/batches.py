@@ -1,4 +1,4 @@
-"""Blocks of lines that readers take, tables of rows that they give, and the account of what was left out."""
+"""Blocks of lines for the readers, the tables of rows they return, and the account of lines left out."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,21 +30,21 @@ SCHEMAS: dict[Kind, pa.Schema] = {
         {"entity": pa.string(), "rank": pa.uint8(), "text": pa.string(), "language": pa.string()}
     ),
 }
-"""The columns of each kind; labels are names that count only where a fact speaks of what they name.
+"""The columns of each kind; labels are names used only if a fact mentions their entity.
 
-The language of a text is its tag in lower case, empty where it has none. The key of a count is the hash of a name, 0
-for an entity whatever it is called.
+The language of a text is its tag in lower case, empty if it has none. The key of a count is the hash of a name, or 0
+for the count of an entity under all its names.
 """
 
 _NameRow = tuple[str, int, str] | tuple[str, int, str, str]
-"""A name as it is read: entity, rank, text, and the tag of its language if it has one."""
+"""A name as read: entity, rank, text, and its language tag if it has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
     """Rows of one kind in the columns of its schema, with canonical ids and unescaped names.
 
-    `line` is where the first of them was read.
+    `line` is the line of the first row.
     """
 
     kind: Kind
@@ -54,7 +54,7 @@ class RecordBatch:
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of every kind as they are read one by one; `lines` holds where the first of each kind was."""
+    """Rows of every kind, read one by one; `lines` maps each kind to the line of its first row."""
 
     facts: list[tuple[str, str, str]] = field(default_factory=list)
     names: list[_NameRow] = field(default_factory=list)
@@ -71,12 +71,11 @@ class Rows:
         return sum(len(self.of(kind)) for kind in SCHEMAS)
 
     def of(self, kind: Kind) -> Sequence[tuple[object, ...]]:
-        """Return the rows of a kind."""
         rows: Sequence[tuple[object, ...]] = getattr(self, kind)
         return rows
 
     def mark(self, line: int) -> None:
-        """Note the line that rows were read from, if they are the first of their kind."""
+        """Record a line as the first of each kind that has rows and no line yet."""
         for kind in SCHEMAS:
             if self.of(kind):
                 self.lines.setdefault(kind, line)
@@ -92,44 +91,44 @@ class Rows:
 
 
 def _completed(row: Sequence[object]) -> tuple[object, ...]:
-    """Return a name with its rank, 0 where its reader has none, and its language, empty where it has none."""
+    """Return a name with its rank (0 if its reader gives none) and its language (empty if it gives none)."""
     row = (row[0], 0, row[1]) if len(row) == 2 else tuple(row)
     return row if len(row) > 3 else (*row, "")
 
 
 BOM = b"\xef\xbb\xbf"
-"""The mark that Windows puts before UTF-8."""
+"""The byte order mark that Windows puts before UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines of a file, and the number of the first of them, from 1."""
+    """Whole lines of a file and the number of the first one, from 1."""
 
     text: bytes
     first_line: int
 
 
 def count_byte(text: bytes, letter: str) -> int:
-    """Count an ASCII letter, in half of the time that `bytes.count` takes."""
+    """Count an ASCII letter, in half the time of `bytes.count`."""
     return int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == ord(letter)))
 
 
 def lines_of(block: Block) -> Iterator[tuple[int, bytes]]:
-    """Yield each line of a block with its number, without its line end and the mark that files begin with."""
+    """Yield each line of a block with its number, without line end or byte order mark."""
     for number, line in enumerate(block.text.split(b"\n")[:-1], block.first_line):
         yield number, line.rstrip(b"\r").removeprefix(BOM)
 
 
 SHOWN = 120
-"""Characters of a line that an error shows: one line of a terminal."""
+"""Characters of a line shown in an error: one line of a terminal."""
 
 _FEW = 0.25
-"""Share of bad lines up to which an error advises to leave them out: with more, the file is of another format."""
+"""Share of bad lines up to which an error suggests leaving them out; with more, the file has another format."""
 
 
 @dataclass(slots=True)
 class _Skip:
-    """A kind of line that was left out: how many, and the first of them."""
+    """A kind of line that was left out, with its count and first example."""
 
     kind: str
     bad: bool
@@ -139,9 +138,9 @@ class _Skip:
 
 @dataclass(slots=True)
 class Skips:
-    """The account of one source: `bad` kinds count against the share that is allowed, the others do not.
+    """The account of one source: only `bad` kinds count against the allowed share.
 
-    `notes` are for who gave the source: what was understood otherwise than its name says, or not used.
+    `notes` tell the user what was read differently than its name suggests, or not used.
     """
 
     path: str
@@ -151,7 +150,7 @@ class Skips:
     notes: list[str] = field(default_factory=list)
 
     def add(self, kind: str, *, line: int, text: str, reason: object = "", bad: bool = True, count: int = 1) -> None:
-        """Count lines that were left out, one unless told otherwise; the first example of a kind says the reason."""
+        """Count lines that were left out; the first example of a kind includes the reason."""
         if kind in self.kinds:
             self.kinds[kind].count += count
         else:
@@ -159,7 +158,7 @@ class Skips:
             self.kinds[kind] = _Skip(kind, bad, count, f"{self.path}:{line}: {shorten(text)}{because}")
 
     def absorb(self, other: "Skips") -> None:
-        """Add the account of lines that follow."""
+        """Add the account of the lines that follow."""
         self.lines += other.lines
         for kind, skip in other.kinds.items():
             if kind in self.kinds:
@@ -168,16 +167,16 @@ class Skips:
                 self.kinds[kind] = skip
 
     def note(self, note: str, *, line: int) -> None:
-        """Keep a note of what was noticed first at a line."""
+        """Add a note about what was first seen at a line."""
         self.notes.append(f"{self.path}:{line}: {note}")
 
     @property
     def bad(self) -> int:
-        """Count the lines that should have been readable."""
+        """The number of lines that should have been readable."""
         return sum(skip.count for skip in self.kinds.values() if skip.bad)
 
     def check(self) -> None:
-        """Refuse a source with more bad lines than allowed, naming the most frequent kind."""
+        """Raise TooManyBadLines if a source has more bad lines than allowed, naming the most frequent kind."""
         if self.bad <= self.max_bad * self.lines:
             return
         worst = max((skip for skip in self.kinds.values() if skip.bad), key=lambda skip: skip.count)
@@ -196,16 +195,16 @@ class Skips:
 
 
 def shorten(text: str) -> str:
-    """Show a line in an error without its length or its control characters."""
+    """Return a line for an error message, cut to `SHOWN` characters and with control characters escaped."""
     return repr(text[:SHOWN]) + ("…" if len(text) > SHOWN else "")
 
 
 LineReader = Callable[[int, str, Rows, Skips], None]
-"""Read the line of a number into rows, or count it among what is left out."""
+"""A function that adds a numbered line to rows, or counts it as left out."""
 
 
 def read_lines(block: Block, read_line: LineReader, skips: Skips) -> Rows:
-    """Read a block line by line, leaving out what cannot be text."""
+    """Read a block line by line, leaving out lines that are not valid text."""
     rows = Rows()
     for number, raw in lines_of(block):
         skips.lines += 1
@@ -225,12 +224,12 @@ def read_lines(block: Block, read_line: LineReader, skips: Skips) -> Rows:
 
 
 def batch_of(kind: Kind, columns: Iterable[pa.Array], line: int) -> RecordBatch:
-    """Return rows of a kind from its columns."""
+    """Build a batch from the columns of its kind."""
     return RecordBatch(kind, pa.Table.from_arrays(list(columns), schema=SCHEMAS[kind]), line)
 
 
 def with_languages(batch: RecordBatch) -> RecordBatch:
-    """Return names with columns of ranks, 0, and of languages, empty, where their reader has none."""
+    """Return names with a column of ranks (all 0) and one of languages (all empty) if their reader has none."""
     schema, table = SCHEMAS[batch.kind], batch.table
     if "language" not in schema.names or table.schema == schema or table.num_columns == len(schema):
         return batch
@@ -241,28 +240,27 @@ def with_languages(batch: RecordBatch) -> RecordBatch:
 
 
 def gathered(batches: Iterable[RecordBatch], rows: int) -> Iterator[RecordBatch]:
-    """Join the batches of each kind until they have so many rows together; the last ones have fewer."""
+    """Join the batches of each kind until they have at least `rows` rows; the last ones may have fewer."""
     waiting: dict[Kind, list[RecordBatch]] = {}
     for batch in batches:
-        own = waiting.setdefault(batch.kind, [])
-        own.append(batch)
-        if sum(one.table.num_rows for one in own) >= rows:
+        same_kind = waiting.setdefault(batch.kind, [])
+        same_kind.append(batch)
+        if sum(part.table.num_rows for part in same_kind) >= rows:
             yield _joined(waiting.pop(batch.kind))
     yield from map(_joined, waiting.values())
 
 
 def _joined(batches: Sequence[RecordBatch]) -> RecordBatch:
-    """Join batches of a kind."""
     return replace(batches[0], table=pa.concat_tables([batch.table for batch in batches]))
 
 
 def repeated(text: str, count: int) -> pa.StringArray:
-    """Make a column of one text so many times."""
+    """Build a column of `count` equal texts."""
     return pa.repeat(pa.scalar(text, pa.string()), count)
 
 
 def flaw(*values: str) -> str:
-    """Return what keeps strings from being stored; empty if all are sound."""
+    """Return the reason why strings cannot be stored; empty if they can."""
     if any("\0" in value for value in values):
         return "NUL byte"
     return "" if all(map(_is_text, values)) else "half a surrogate pair"
@@ -276,7 +274,6 @@ def _is_text(value: str) -> bool:
 def keep_description(
     entity: str, rank: int, text: str, language: str | None, number: int, rows: Rows, skips: Skips
 ) -> None:
-    """Keep a description."""
     if fault := flaw(entity, text):
         skips.add(fault, line=number, text=f"{entity} {text}")
     else:
@@ -284,7 +281,7 @@ def keep_description(
 
 
 def keep_name(entity: str, rank: int, text: str, language: str | None, number: int, rows: Rows, skips: Skips) -> None:
-    """Keep a name that has something to say."""
+    """Keep a name, or count it as left out if it is empty or cannot be stored."""
     fault = flaw(entity, text) or ("" if text.strip() else "an empty name")
     if fault:
         skips.add(fault, line=number, text=f"{entity} {text}")

@@ -1,6 +1,6 @@
-"""Tables with a header whose columns a separator divides: CSV and TSV, quoted as spreadsheets and pandas write them.
+"""Tables with a header and a separator between columns: CSV and TSV, quoted as by spreadsheets and pandas.
 
-A block is read in columns by Arrow; a block that is not clean is read row by row in Python. Both give the same rows.
+Arrow reads a clean block in columns; other blocks are read row by row in Python. Both give the same rows.
 """
 
 import csv
@@ -30,19 +30,18 @@ from kbtools.text.encodings import is_utf_8
 _SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
 
 _OPENING = 30
-"""Lines among which the header is looked for, behind titles and remarks."""
+"""Lines searched for the header, which may follow titles and remarks."""
 
 _SEP_LINE = re.compile(rb'"?sep=(.)"?')
-"""The first line by which Excel is told the separator."""
+"""The first line that tells Excel the separator."""
 
 
 def layout_of(source: Source, options: ReadOptions, skips: Skips) -> Layout:
-    """Return the lay-out of a source."""
     return (EntityLayout if source.format == WIDE else FactLayout)(source, options, skips)
 
 
 class _DelimitedReader:
-    """A reader of tables whose first line is a header; `separator` is the usual one, others are recognised."""
+    """A reader of tables with a header; `separator` is the usual one, others are recognised."""
 
     suffixes: ClassVar[tuple[str, ...]]
     sample: ClassVar[bytes]
@@ -60,7 +59,7 @@ class _DelimitedReader:
         return laid_out(self.layout, self.rows(blocks))
 
     def rows(self, blocks: Iterable[Block]) -> Iterator[TableRows]:
-        """Yield the rows of each block, with the start of a row that a quoted cell continues in the next one."""
+        """Yield the rows of each block; a row that a quoted cell continues into the next block is completed there."""
         rest = Block(b"", 1)
         for block in blocks:
             joined = Block(rest.text + block.text, rest.first_line if rest.text else block.first_line)
@@ -74,7 +73,7 @@ class _DelimitedReader:
             self.skips.note(note, line=self.short[0])
 
     def read_block(self, block: Block, *, last: bool) -> tuple[list[TableRows], Block]:
-        """Read the rows of a block; return what is left of it too, a row without its end."""
+        """Return the rows of a block, and the incomplete row at its end."""
         if not self.header:
             block = self.read_header(block)
         if not block.text:
@@ -83,7 +82,7 @@ class _DelimitedReader:
         end = self.end_of_rows(text, last=last)
         columns, ragged = (None, []) if end is None else self.in_columns(text[:end])
         count = text.count(b"\n", 0, end)
-        # Where cells span lines, the number of a row is not that of its line.
+        # If cells span lines, the number of a row differs from the number of its line.
         spanning = columns is not None and len(columns) + len(ragged) != count
         if end is None or columns is None or (spanning and ragged):
             return self.rows_of(list(lines_of(block)), block, last=last)
@@ -104,7 +103,7 @@ class _DelimitedReader:
         return pa.RecordBatch.from_arrays(columns, names=self.header)
 
     def read_header(self, block: Block) -> Block:
-        """Find the header among the first lines, and return the rest of the block."""
+        """Find the header in the first lines and return the rest of the block."""
         opening: list[tuple[int, str]] = []
         top = Block(_first_lines(block.text, _OPENING), block.first_line)
         if b"\r" in top.text.strip() and b"\n" not in top.text.strip():
@@ -144,7 +143,7 @@ class _DelimitedReader:
         return Block(block.text[end:], number + 1)
 
     def choose_header(self, opening: Sequence[tuple[int, str]]) -> int:
-        """Choose the header and its separator, another than the usual one only where that one does not fit."""
+        """Choose the header and its separator; another separator is chosen only if the usual one does not fit."""
         marks = list(dict.fromkeys([self.divider, *_SEPARATORS]))
         tables = {mark: [[cell.strip() for cell in split_cells(line, mark)] for _, line in opening] for mark in marks}
         places = ((place, mark) for place in range(len(opening)) for mark in marks)
@@ -169,14 +168,14 @@ class _DelimitedReader:
         return place
 
     def end_of_rows(self, text: bytes, *, last: bool) -> int | None:
-        """Return the end of the last whole row; None if the block is not clean, or that cannot be told."""
-        # Arrow would keep, or cut at, what the line reader counts as bad, or print a traceback for it.
+        """Return the end of the last whole row; None if the block is not clean or the end cannot be determined."""
+        # Arrow would keep, cut, or print a traceback for what the line reader counts as bad.
         if b"\0" in text or b"\r" in text or BOM in text or not is_utf_8(text):
             return None
         if b'"' not in text or (last and self.divider == "\t"):
             return len(text)
         if self.divider == "\t":
-            # Only the last line may begin a cell that goes on in the next block.
+            # Only the last line may begin a cell that continues in the next block.
             end = text.rfind(b"\n", 0, -1) + 1
             return None if begins_cell(text[text.rfind(b"\n", 0, end - 1) + 1 : end].decode(errors="replace")) else end
         self.ends = row_ends(text, self.divider)
@@ -185,7 +184,7 @@ class _DelimitedReader:
         return int(self.ends[-1]) if len(self.ends) else 0
 
     def in_columns(self, text: bytes) -> tuple[pa.Table | None, list[int]]:
-        """Read whole rows at once, and the lines of another length; None if Arrow would read other rows."""
+        """Read whole rows at once, and list the lines of another length; None if Arrow would read other rows."""
         tabs = self.divider == "\t"
         quotes = b'"' in text and not tabs
         ragged: list[int] = []
@@ -194,12 +193,12 @@ class _DelimitedReader:
             ragged.append(row.number - 1)
             return "skip"
 
-        # Numbered, since Arrow takes no two columns of one name.
+        # The heads are numbered, since Arrow needs unique column names.
         heads = [f"{place} {head}" for place, head in enumerate(self.header)]
         columns = parse_cells(text, heads, delimiter=self.divider, quotes=quotes, on_ragged=leave_out)
         if columns is None:
             return None, []
-        # The csv module, which reads odd rows, refuses longer cells: both must refuse the same ones.
+        # The csv module, which reads irregular rows, refuses longer cells: both must refuse the same ones.
         if not tabs and any(
             pc.max(pc.binary_length(column)).as_py() > csv.field_size_limit()
             for column in columns.columns
@@ -213,7 +212,7 @@ class _DelimitedReader:
         return columns, ragged
 
     def rows_of(self, lines: Lines, block: Block, *, last: bool) -> tuple[list[TableRows], Block]:
-        """Read lines row by row, whatever they hold; return what is left of them too, a row without its end."""
+        """Read any lines row by row; return the incomplete row at their end as well."""
         rows: dict[int, list[str]] = {}
         rest, place = Block(b"", 0), 0
         while place < len(lines):
@@ -241,7 +240,7 @@ class _DelimitedReader:
         return [TableRows(self.batch(columns), list(rows), (), block.text, block.first_line)], rest
 
     def padded(self, row: ReadRow, number: int) -> ReadRow:
-        """Return a row in the width of the header: in a table of entities, empty cells at its end may be missing."""
+        """Return a row with as many cells as the header: rows of a table of entities may lack empty cells at the end."""
         width, cells = len(self.header), list(row.cells)
         if len(cells) < width:
             self.short.append(number)
@@ -251,7 +250,7 @@ class _DelimitedReader:
 
 
 class CSVReader(_DelimitedReader):
-    """The reader `csv`: strict about quotes, since a comma may stand in a cell."""
+    """The reader `csv`: quotes must be valid, since a cell may contain a comma."""
 
     suffixes = (".csv",)
     separator = ","
@@ -259,7 +258,7 @@ class CSVReader(_DelimitedReader):
 
 
 class TSVReader(_DelimitedReader):
-    """The reader `tsv`: a cell is quoted if its quotes are whole, and taken as it is otherwise."""
+    """The reader `tsv`: a cell counts as quoted only if its quotes match."""
 
     suffixes = (".tsv", ".tab")
     separator = "\t"
@@ -267,7 +266,7 @@ class TSVReader(_DelimitedReader):
 
 
 def _first_lines(text: bytes, count: int) -> bytes:
-    """Return the first lines of a text with their ends."""
+    """Return the first lines of a text with their line ends."""
     end = 0
     for _ in range(count):
         end = text.find(b"\n", end) + 1 or len(text)
@@ -275,13 +274,15 @@ def _first_lines(text: bytes, count: int) -> bytes:
 
 
 def _regularity(rows: Sequence[Sequence[str]]) -> float:
-    """Return how well a separator divides lines: the most frequent number of columns, by the share that have it."""
+    """Return how regularly a separator divides lines: the most frequent number of columns times the share of lines with
+    it.
+    """
     width, count = Counter(map(len, rows)).most_common(1)[0]
     return (width - 1) * count / len(rows)
 
 
 def header_place(rows: Sequence[Sequence[str]], layout: Layout) -> int:
-    """Return the place of the header: the first row that fits, else the first of the usual width that is half full."""
+    """Return the row of the header: the first that fits, else the first half-filled row of the usual width."""
     for place, row in enumerate(rows[:_OPENING]):
         if layout.fits(row):
             return place

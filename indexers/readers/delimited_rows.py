@@ -1,4 +1,4 @@
-"""Rows of tables with a separator, read line by line: cells may be quoted, and a quoted cell may go on for lines."""
+"""Reading delimited tables line by line; a quoted cell may span lines."""
 
 import csv
 import re
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 LONGEST_CELL = 1_000
-"""Lines that a quoted cell may span; an open quote costs no more than these before its line counts as bad."""
+"""Most lines that a quoted cell may span; after as many, the line of an open quote counts as bad."""
 
 Lines = list[tuple[int, bytes]]
 """Lines of a block with their numbers."""
@@ -14,7 +14,7 @@ Lines = list[tuple[int, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class ReadRow:
-    """Cells of a row and the lines it spans; or what is wrong with it; `open` if a quote is not closed by the end."""
+    """The cells of a row and the number of its lines, or its fault; `open` if a quote is not closed by the end."""
 
     cells: list[str]
     lines: int = 1
@@ -23,7 +23,7 @@ class ReadRow:
 
 
 def read_row(lines: Lines, place: int, *, separator: str, width: int) -> ReadRow:
-    """Read the row that begins at a line of a table with so many columns."""
+    """Read the row that begins at a line of a table with `width` columns."""
     raw = lines[place][1]
     if b"\0" in raw:
         return ReadRow([], fault="NUL byte")
@@ -39,13 +39,13 @@ def read_row(lines: Lines, place: int, *, separator: str, width: int) -> ReadRow
 
 
 def _read_tab_row(lines: Lines, place: int, line: str, *, width: int) -> ReadRow:
-    """Read a row of TSV: a quote that is closed on a later line counts only where the lines alone are no rows."""
+    """Read a row of TSV; a quote closed on a later line counts only if the lines are not valid rows by themselves."""
     literal = ReadRow([_unquote(cell) for cell in line.split("\t")])
     if not begins_cell(line):
         return literal
     if place + 1 == len(lines):
         return replace(literal, open=True)
-    # Two lines that are whole rows by themselves stay two, whatever quotes they begin with.
+    # Two lines that are whole rows by themselves stay separate, even if they begin with quotes.
     if len(literal.cells) == width and lines[place + 1][1].count(b"\t") + 1 == width:
         return literal
     quoted = _read_quoted_row(lines, place, separator="\t")
@@ -53,8 +53,8 @@ def _read_tab_row(lines: Lines, place: int, line: str, *, width: int) -> ReadRow
 
 
 def _read_quoted_row(lines: Lines, place: int, *, separator: str) -> ReadRow:
-    """Read a row whose quoted cells may go on for some lines."""
-    # By places, since a slice of an iterator passes over all lines before them, for each row anew.
+    """Read a row whose quoted cells may span lines."""
+    # By index, since each slice of an iterator would pass over all lines before it.
     places = range(place, min(place + LONGEST_CELL, len(lines)))
     ahead = (lines[line][1].decode(errors="surrogateescape") + "\n" for line in places)
     reader = csv.reader(ahead, delimiter=separator, strict=True)
@@ -65,7 +65,7 @@ def _read_quoted_row(lines: Lines, place: int, *, separator: str) -> ReadRow:
 
 
 def split_cells(line: str, separator: str) -> list[str]:
-    """Divide a header, whose cells may be quoted."""
+    """Split a header whose cells may be quoted."""
     try:
         return next(csv.reader([line], delimiter=separator, strict=True))
     except csv.Error:
@@ -73,11 +73,11 @@ def split_cells(line: str, separator: str) -> list[str]:
 
 
 def begins_cell(line: str) -> bool:
-    """Return whether a line of TSV may begin a quoted cell that goes on in the next."""
+    """Return whether a line of TSV may begin a quoted cell that continues on the next line."""
     return any(cell.startswith('"') and not _QUOTED.fullmatch(cell) for cell in line.rstrip("\n").split("\t"))
 
 
 def _unquote(cell: str) -> str:
-    """Take off the quotes of a cell that is quoted as a whole."""
+    """Remove the quotes of a cell that is quoted as a whole."""
     quoted = _QUOTED.fullmatch(cell)
     return quoted[1].replace('""', '"') if quoted else cell

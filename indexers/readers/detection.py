@@ -1,4 +1,4 @@
-"""The kind of a file, found from its suffix, its first bytes and its opening lines: facts, names, RDF, a table."""
+"""The kind of a file (facts, names, RDF, a table), detected from its suffix, first bytes and opening lines."""
 
 import json
 import re
@@ -41,12 +41,12 @@ _NEEDED: dict[SourceKind, tuple[str, ...]] = {
     "names": ("entity", "language", "name"),
     "relations": ("relation", "name"),
 }
-"""The columns that tell a kind of table from one of an entity per row."""
+"""The columns that distinguish other kinds of tables from a table of entities."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Detected:
-    """A file, how it is read, and what it is called in a sentence."""
+    """A file, the way to read it, and its name in a sentence."""
 
     source: Source
     called: str
@@ -56,7 +56,7 @@ class _Detected:
 
 
 def detect(path: Path) -> _Detected:
-    """Return how a file is read; raise an InputError that says what was found where it cannot be."""
+    """Return how to read a file; raise InputError if its kind cannot be detected."""
     if path.suffix.lower() in MAGIC:
         batch = next(iter(open_columnar(path)), None)
         return _table(path, [] if batch is None else batch.schema.names)
@@ -85,13 +85,13 @@ def detect(path: Path) -> _Detected:
     if suffix_of(path) not in (".csv", ".tsv", ".tab") and statement.count(b"\t") == 2 and not _is_heads(header):
         return _Detected(Source(path, "facts", format="release"), "facts without a header, one per line")
     if len(header) == 1 and suffix_of(path) not in (".csv", ".tsv", ".tab"):
-        # No reader takes it: the error says what it may be.
+        # No reader takes it: the error suggests what it may be.
         raise unknown_format(path, "facts", number, statement)
     return _table(path, header, format="tsv" if statement.count(b"\t") else "csv")
 
 
 def _release(path: Path, lines: Iterable[bytes]) -> _Detected:
-    """Return how a file of the release is read: by the predicates of its opening lines."""
+    """Return how to read a file of the release, from the predicates of its opening lines."""
     cells = [line.split(b"\t") for line in lines]
     predicates = {canonical_id(row[1].strip().decode(errors="replace")) for row in cells if len(row) > 1}
     kinds = {"names": predicates & NAME_PREDICATES.keys(), "types": predicates & {TYPE_PREDICATE}}
@@ -100,13 +100,12 @@ def _release(path: Path, lines: Iterable[bytes]) -> _Detected:
 
 
 def _table(path: Path, header: Sequence[str], *, format: str | None = None) -> _Detected:
-    """Return how a table with these columns is read."""
+    """Return how to read a table with these columns."""
     kind = _table_kind(header)
     return _Detected(Source(path, kind, format=WIDE if kind == "any" else format), _TABLES[kind])
 
 
 def _table_kind(header: Sequence[str]) -> SourceKind:
-    """Return the kind of rows that a table with these columns has."""
     folded = {head.strip().casefold() for head in header}
     if folded == {"old", "new"}:
         return "redirects"
@@ -118,17 +117,17 @@ def _table_kind(header: Sequence[str]) -> SourceKind:
 
 
 def _is_heads(header: Sequence[str]) -> bool:
-    """Return whether a line is the header of a table: of facts, or of an entity a row with its id and its name."""
+    """Return whether a line is the header of a table of facts, or of entities with an id and a name."""
     return is_header(header) or {"id", "name"} <= {entity_role(head) for head in header}
 
 
 def _header_of(line: str) -> list[str]:
-    """Divide a header by the separator that makes most columns of it."""
+    """Split a header by the separator that gives most columns."""
     return max((split_cells(line, separator) for separator in _SEPARATORS), key=len)
 
 
 def _fields_of(line: bytes) -> list[str]:
-    """Return the fields of the object in a line of JSON, none where it is no object."""
+    """Return the fields of the JSON object in a line; empty if it is not an object."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):

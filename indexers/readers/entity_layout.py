@@ -1,4 +1,4 @@
-"""The lay-out of a table with an entity per row: the part of each column is named, or guessed from head and content."""
+"""The layout of a table with one entity per row: the role of each column is named, or guessed from head and cells."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ from kbtools.kb.table_heads import ENTITY_ROLES, NAME_HEADS, entity_role, plain_
 
 @dataclass(frozen=True, slots=True)
 class _TextColumn:
-    """A column of names, aliases or descriptions, as an option names it, and the language of all of them."""
+    """A column of names, aliases or descriptions, as an option names it, and their language."""
 
     kind: str
     wanted: str
@@ -39,9 +39,9 @@ class _TextColumn:
 
 
 class EntityLayout:
-    """The lay-out of a table with an entity per row: columns of its id, its texts and types; all others are relations.
+    """The layout of a table with one entity per row: columns of ids, texts and types; all others are relations.
 
-    What no option names is guessed, from the heads and from the first rows.
+    Roles not named by an option are guessed from the heads and the first rows.
     """
 
     strict = False
@@ -55,16 +55,16 @@ class EntityLayout:
         self.language = options.columns.get("language")
         self.heads: Sequence[str] = ()
         self.header: list[str] = []
-        """The heads, each of its own, by which columns are called."""
+        """The heads of the columns, made unique."""
         self.roles: dict[str, str] = {}
-        """The part of each column: id, name, alias, type, description, language, or value."""
+        """The role of each column: id, name, alias, type, description, language, or value."""
         self.texts: dict[str, _TextColumn] = {}
 
     def unfit(self, reason: str) -> WrongFormat:
         return WrongFormat(f"{self.source.name}: {reason}", path=str(self.source.path))
 
     def fits(self, header: Sequence[str]) -> bool:
-        """Return whether the columns that options name are there; where none is, those of an id and a name."""
+        """Return whether the columns named by options are present; without such options, those of an id and a name."""
         wanted = [self.wide.subject, *self.wide.name]
         if any(wanted):
             return any(find_head(name, header) for name in wanted if name)
@@ -83,8 +83,8 @@ class EntityLayout:
         return list(fields)
 
     def finish(self) -> None:
-        """Note the columns that options name and the table lacks."""
-        # A note, since another table of the same build may have it.
+        """Note the columns that options name but the table lacks."""
+        # A note rather than an error, since another table of the same build may have the column.
         there = {*self.roles, *(column.wanted for column in self.texts.values())}
         folded = {name.casefold() for name in there}
         for option in (*SAYING, "type"):
@@ -95,7 +95,7 @@ class EntityLayout:
             self.skips.note(f"no column {self.language!r}, which --column language names", line=1)
 
     def choose(self, batch: pa.RecordBatch, line: int) -> None:
-        """Choose the part of each new column, and say which it is."""
+        """Choose the role of each new column and report it."""
         fields = [name for name in batch.schema.names if name not in self.roles]
         first = not self.roles
         if first:
@@ -113,7 +113,7 @@ class EntityLayout:
             self.skips.note(self.report(batch), line=line)
 
     def report(self, batch: pa.RecordBatch) -> str:
-        """Return a line that says which columns were taken for what."""
+        """Return a line that reports the role of each column."""
         parts = {role: [name for name in self.roles if self.role_of(name, role)] for role in ("id", *SAYING, "type")}
         values = [name for name, role in self.roles.items() if role == "value" and any(batch[name][:1_000].to_pylist())]
         said = [f"{role} {', '.join(map(repr, names[:5]))}" for role, names in parts.items() if names]
@@ -125,7 +125,7 @@ class EntityLayout:
         return self.roles[name] == role or (name in self.texts and self.texts[name].kind == role)
 
     def find_id(self, batch: pa.RecordBatch) -> str:
-        """Return the column of ids: the one that is named, else a usual one, else one of ids that are all different."""
+        """Return the column of ids: the named one, else one with a usual head, else one whose ids are all different."""
         header = batch.schema.names
         if self.wide.subject:
             if found := find_head(self.wide.subject, header):
@@ -144,7 +144,7 @@ class EntityLayout:
         return next(iter([*usual, *reversed(ending), *addressed, *numbered]), "")
 
     def find_text(self, name: str) -> _TextColumn | None:
-        """Return what a column says of entities; its language stands behind an @ in its head or in the option."""
+        """Return the kind of text in a column; its language is given after an @ in its head or in the option."""
         head = name.casefold()
         stem, at, tag = head.rpartition("@")
         kinds = {wanted: kind for kind in SAYING for wanted in getattr(self.wide, kind)}
@@ -167,13 +167,13 @@ class EntityLayout:
         return None
 
     def find_type(self, name: str) -> str:
-        """Return `type` for a column of types."""
+        """Return `type` for a column of types, else an empty text."""
         if self.wide.type:
             return "type" if find_head(name, self.wide.type) else ""
         return "type" if entity_role(name) == "type" else ""
 
     def find_name(self, batch: pa.RecordBatch) -> str:
-        """Return the column of names where none is called so: by its head, else the first of texts that differ."""
+        """Return the column of names if none is named: by its head, else the first column of distinct texts."""
         header: list[str] = batch.schema.names
         values = [name for name in header if self.roles[name] == "value" and name not in self.wide.link]
         # `Company` beside `Company code`.
@@ -210,7 +210,7 @@ class EntityLayout:
             text, role = self.texts.get(name), self.roles[name]
             if text is None and role in ("id", "language"):
                 continue
-            # Spaces stand between the words of a name, whatever else they divide.
+            # A white-space separator does not divide names: spaces separate their words.
             separator = None if (text and text.kind == "description") or role == "id" else self.options.list_separator
             cells = read_cells(batch[name], separator, words=text is not None and self.options.divides_words)
             if flawed := cells.flawed():
@@ -234,12 +234,12 @@ class EntityLayout:
                 yield batch_of("facts", [entities, repeated(name, len(values)), values], line)
 
     def subjects(self, rows: TableRows, batch: pa.RecordBatch) -> pa.Array:
-        """Return the id of each row, its number in a table without ids; count the rows that lack one."""
+        """Return the id of each row, or its number in a table without ids; count the rows without an id."""
         name = next((name for name, role in self.roles.items() if role == "id"), None)
         if name is None:
             stem = self.source.path.name.partition(".")[0]
             return pa.array([f"{stem}/{line}" for line in rows.lines], pa.string())
-        # Of objects, those of a block may all lack it.
+        # In JSON Lines, all objects of a block may lack the field.
         ids = batch[name] if name in batch.schema.names else pa.nulls(batch.num_rows, pa.string())
         if is_list(ids.type):
             raise self.unfit(f"the column {name!r} holds lists, expected an id; name another with --id")
@@ -251,7 +251,7 @@ class EntityLayout:
     def lay_out_texts(
         self, kind: str, entities: pa.Array, texts: pa.Array, tags: pa.Array, line: int
     ) -> Iterator[RecordBatch]:
-        """Yield names, aliases or descriptions in the languages that are wanted."""
+        """Yield the names, aliases or descriptions in the wanted languages."""
         ranks = language_ranks(self.languages, tags)
         if ranks.null_count:
             others = pc.is_null(ranks)
@@ -265,14 +265,14 @@ class EntityLayout:
 
 
 def find_head(wanted: str, header: Iterable[str]) -> str:
-    """Return the column that a person means: of this head, else of one that differs in its capitals; else nothing."""
+    """Return the column with this head, else one that differs only in case; empty if there is none."""
     header = list(header)
     folded = {head.strip().casefold(): head for head in reversed(header)}
     return wanted if wanted in header else folded.get(wanted.strip().casefold(), "")
 
 
 def _distinct(column: pa.Array) -> bool:
-    """Return whether each row has a value of its own, but for a few."""
+    """Return whether nearly all rows have distinct values."""
     if is_list(column.type) or pa.types.is_nested(column.type) or not len(column):
         return False
     texts = trimmed(as_text(column))
@@ -287,26 +287,26 @@ _VALUES = {
     "date": r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$",
     "url": r"^(https?|ftp)://\S+$",
 }
-"""The values that are told by how they are written; a number with a leading zero is a code, and stays text."""
+"""Values recognised by their form; a number with a leading zero is a code and stays text."""
 
 _FIGURES = r"^\s*(\pL{1,3}\s)?[^\pL]*\d[^\pL]*(\s\pL{1,3})?\s*$"
 """Other numbers and dates as people write them: `1,200`, `45 %`, `EUR 40`, `3/2/2001`."""
 
 _SHAPED = rf"{REWRITTEN}|^[QP][1-9]\d*$|^{TOPIC.pattern}$"
-"""Cells that are ids by their form: Freebase's and Wikidata's."""
+"""Cells recognised as ids by their form: those of Freebase and Wikidata."""
 
 _KEY = re.compile(r"\bids?$")
-"""The ending of the heads of columns that hold keys, such as `boss_id`."""
+"""The end of heads of columns that hold keys, such as `boss_id`."""
 
 _NUMBER_HEAD = re.compile(r"\b(no|nr|number)$|(nr|nummer)$")
-"""The ending of the heads of columns of numbers, which are ids where they stand first and are all different."""
+"""The end of heads of columns of numbers, which are ids if the column is the first and its values are distinct."""
 
 _PLAIN = r"^[^\d+\-/<:QPmgfnhw]"
-"""The beginning of cells that are text for certain."""
+"""The beginning of cells that are certainly text."""
 
 
 def _is_address(column: pa.Array) -> bool:
-    """Return whether the cells of a column are the addresses that Wikidata has for entities."""
+    """Return whether the cells of a column are Wikidata's addresses of entities."""
     texts = column.filter(pc.is_valid(column))
     return bool(
         pa.types.is_string(texts.type)
@@ -316,7 +316,7 @@ def _is_address(column: pa.Array) -> bool:
 
 
 def _is_value(column: pa.Array) -> bool:
-    """Return whether most cells of a column of text are numbers, dates or addresses, in any way of writing."""
+    """Return whether most cells of a column of text are numbers, dates or addresses, however they are written."""
     texts = column.filter(pc.is_valid(column))
     written = (*_VALUES.values(), _FIGURES)
     matching = pc.sum(pc.match_substring_regex(texts, "|".join(written))).as_py() or 0
@@ -324,9 +324,9 @@ def _is_value(column: pa.Array) -> bool:
 
 
 def _spelt_values(texts: pa.Array, linked: str) -> pa.Array:
-    """Write cells as objects of facts: ids by their form as they are, all others as cells, which a build settles.
+    """Write cells as objects of facts: ids recognised by form stay ids, others become cells that the build resolves.
 
-    Where they are `linked`, by `key` or by `name`, numbers may be entities too.
+    If they are `linked`, by `key` or by `name`, numbers may be entities too.
     """
     shaped, kinds = None, repeated(linked or "text", len(texts))
     if not pc.all(pc.match_substring_regex(texts, _PLAIN)).as_py():
@@ -334,7 +334,7 @@ def _spelt_values(texts: pa.Array, linked: str) -> pa.Array:
             kinds = pc.if_else(pc.match_substring_regex(texts, pattern), name, kinds)
         shaped = pc.match_substring_regex(texts, _SHAPED)
         if linked:
-            # A key as pandas writes it beside empty cells.
+            # pandas writes integer keys with a fraction if cells of the column are empty.
             texts = pc.replace_substring_regex(texts, r"^([+-]?\d+)\.0$", r"\1")
     escaped = texts
     for letter, escape in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):

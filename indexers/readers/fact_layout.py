@@ -1,4 +1,4 @@
-"""The lay-out of a table with a fact, a name or a type per row."""
+"""The layout of a table with one fact, name or type per row."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,23 +37,23 @@ _COLUMNS: dict[Kind, tuple[str, ...]] = {
 }
 _TEXTS = {"language", *SAYING}
 _PROPERTIES = {"relation": "subject", "type": "entity"}
-"""Columns of relations and types, and the column of ids beside them."""
+"""Columns of relations and types, with the column of ids that accompanies each."""
 
 _MOST_ROWS = 100_000
-"""Rows of one line with several lists, unless each of its values makes one: 20 KB can hold three lists of 1,000."""
+"""Most rows from one line with several lists that are multiplied: 20 KB can hold three lists of 1,000 values."""
 
 _LISTED = r"^\[.*\]$|\S\|\S"
 """Cells that look like lists."""
 
 
 def _multiplied(columns: Sequence[Cells], kept: Places, count: int) -> list[pa.Array]:
-    """Return the columns of the kept rows, a row for every choice of a value of each, the last varying fastest."""
+    """Return the columns of the kept rows with one row per combination of values; the last column varies fastest."""
     sizes = [column.sizes(count) for column in columns]
     times = np.prod([own[kept] for own in sizes], axis=0)
     rows = np.repeat(kept, times)
     if len(rows) == count and max(map(np.max, sizes)) == 1:
         return [column.texts for column in columns]
-    # The number of a choice among those of its row, in which the places of its values are digits.
+    # The number of a combination within its row; its digits are the positions of the values.
     choice = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
     texts = []
     for column, own in zip(reversed(columns), reversed(sizes), strict=True):
@@ -63,7 +63,7 @@ def _multiplied(columns: Sequence[Cells], kept: Places, count: int) -> list[pa.A
 
 
 class FactLayout:
-    """The lay-out of a table with a fact, a name or a type per row, its columns found by their heads."""
+    """The layout of a table with one fact, name or type per row; columns are found by their heads."""
 
     strict = True
 
@@ -82,11 +82,11 @@ class FactLayout:
         self.fields: dict[str, None] = {}
 
     def heads(self, header: Iterable[str]) -> dict[str, list[str]]:
-        """Find the heads of each column, the first to be preferred: the caller's, else the usual ones."""
+        """Return the heads of each column in order of preference: the caller's, else the usual ones."""
         by_fold: dict[str, list[str]] = {}
         for head in header:
             by_fold.setdefault(head.casefold(), []).append(head)
-        # `subject_id` stands for a column where nothing is called `subject`.
+        # `subject_id` is used for `subject` if no column has that name.
         for head in header:
             by_fold.setdefault(SUFFIX.sub("", head.casefold()), [head])
         usual = {name: chain.from_iterable(by_fold.get(head, ()) for head in self.usual(name)) for name in self.names}
@@ -98,11 +98,11 @@ class FactLayout:
         }
 
     def usual(self, name: str) -> tuple[str, ...]:
-        """List the usual heads of a column; a file of relations calls its ids so too."""
+        """Return the usual heads of a column; a table of relations uses them for its ids as well."""
         return (*USUAL[name], "id") if self.kind == "relations" and name == "relation" else USUAL[name]
 
     def missing(self, heads: Mapping[str, Sequence[str]]) -> list[str]:
-        """List the columns that the kind needs, or the caller named, and that have no head."""
+        """List the columns without a head that the kind needs or the caller named."""
         columns = self.options.columns
         missing = [name for name in self.names if not heads[name] and (name not in _TEXTS or name in columns)]
         return missing or ([] if any(heads.get(name) for name in _TEXTS) or "name" not in heads else ["name"])
@@ -125,7 +125,7 @@ class FactLayout:
         self.note_unused([head for head in header if head not in columns.values()], number)
 
     def unfit(self, number: int, missing: Sequence[str], header: str, advice: str = "") -> WrongFormat:
-        """Return an error that names the columns that a header lacks."""
+        """Return an error that names the columns missing from a header."""
         named = self.options.columns.get(missing[0])
         option = f" (--column {missing[0]}={named} was given, but there is no {named!r})" if named else ""
         return WrongFormat(
@@ -137,10 +137,10 @@ class FactLayout:
         )
 
     def note_unused(self, unused: Sequence[str], number: int) -> None:
-        """Note the columns that are not used, and how they would be."""
+        """Note the columns that are not used, and how to use them."""
         if unused:
             names = ", ".join(map(repr, unused[:10])) + (", ..." if len(unused) > 10 else "")
-            # What pandas calls `Unnamed: 0`, or writes no head above, is its index: nothing to take.
+            # Columns named `Unnamed: 0`, or without a head, are pandas' index.
             named = [head for head in unused if head.strip() and not head.startswith("Unnamed: ")]
             advice = f"; --column {shlex.quote(f'{self.names[-1]}={named[0]}')} takes one" if named else ""
             self.skips.note(f"columns not used: {names}{advice}", line=number)
@@ -151,7 +151,7 @@ class FactLayout:
         return list(dict.fromkeys(chain.from_iterable(self.heads(fields).values())))
 
     def finish(self) -> None:
-        """Note the fields of objects that were not used; raise WrongFormat if a named one never came."""
+        """Note the fields of objects that were not used; raise WrongFormat if a named field never occurred."""
         heads = self.heads(self.fields)
         absent = [name for name in self.names if name in self.options.columns and not heads[name]]
         if absent and self.fields:
@@ -160,7 +160,7 @@ class FactLayout:
         self.note_unused([field for field in self.fields if field not in used], 1)
 
     def columns(self, batch: pa.RecordBatch) -> dict[str, tuple[list[str], pa.Array]]:
-        """Return the heads of each column and its cells: of objects, those under the first field that one has."""
+        """Return the heads and cells of each column; for objects, the cells come from the first field with a value."""
         if self.places:
             return {name: ([batch.schema.names[place]], batch.column(place)) for name, place in self.places.items()}
         heads = self.heads(batch.schema.names)
@@ -188,11 +188,11 @@ class FactLayout:
             yield batch_of(self.kind, _multiplied(list(cells.values()), kept, count), line)
 
     def cells(self, name: str, column: pa.Array | None, count: int, before: Mapping[str, Cells]) -> Cells:
-        """Return the values under a name, ids in their canonical form."""
+        """Return the values of a column, with ids in canonical form."""
         if column is None:
             values = Cells(repeated("", 0), np.arange(0))
         else:
-            # Spaces stand between the words of a name, whatever else they divide.
+            # A white-space separator does not divide names: spaces separate their words.
             words = name in _TEXTS and self.options.divides_words
             values = read_cells(column, None if name == "description" else self.options.list_separator, words=words)
         if name == "language":
@@ -205,7 +205,7 @@ class FactLayout:
         return Cells(canonical_column(values.texts, beside), values.rows)
 
     def faults(self, strange: Iterable[StrangeCell], names: Mapping[str, str]) -> dict[int, str]:
-        """Return the rows with a cell that cannot be stored, and what is wrong with each."""
+        """Return the fault of each row that has a cell which cannot be stored."""
         faults: dict[int, str] = {}
         for cell in strange:
             if name := names.get(cell.column):
@@ -213,9 +213,9 @@ class FactLayout:
         return faults
 
     def flaws(self, cells: Mapping[str, Cells], count: int) -> Iterator[tuple[int, str]]:
-        """Yield the rows that cannot be used, and what is wrong with each: a value that lacks, too many, a NUL byte."""
+        """Yield the rows that cannot be used with their fault: a missing value, too many values, a NUL byte."""
         sizes = {name: values.sizes(count) for name, values in cells.items()}
-        # Each text stands in a row of its own: their numbers add up, where those of other columns multiply.
+        # Each text gets a row of its own: their counts add up, while those of other columns multiply.
         if texts := [sizes.pop(name) for name in SAYING if name in sizes]:
             sizes["name"] = np.sum(texts, axis=0)
         lacking = {name: set(own.lacking(count).tolist()) for name, own in cells.items() if name not in _TEXTS}
@@ -231,7 +231,7 @@ class FactLayout:
             yield from ((row, "NUL byte") for row in values.flawed())
 
     def lay_out_names(self, rows: TableRows, cells: Mapping[str, Cells], kept: Places) -> Iterator[RecordBatch]:
-        """Yield names, aliases and descriptions, or names of relations, in the languages that are wanted."""
+        """Yield names, aliases and descriptions, or names of relations, in the wanted languages."""
         count, line, tags = rows.columns.num_rows, rows.lines[0], cells["language"]
         ranks = language_ranks(self.languages, tags.texts)
         others = tags.rows[pc.is_null(ranks).to_numpy(zero_copy_only=False)]

@@ -1,4 +1,4 @@
-"""Finding the format of a file: by its suffix, else by its opening lines; others' formats are refused by name."""
+"""Detection of a file's format by its suffix, else by its opening lines; unsupported formats are refused by name."""
 
 import logging
 import re
@@ -18,7 +18,7 @@ _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 DATABASES = (".sqlite", ".sqlite3", ".db", ".duckdb")
 SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 OPENING = 100
-"""Lines that are looked at to find a format."""
+"""Lines examined to detect a format."""
 
 _TERM = rb"(?:<[^>]*>|_:\S+)"
 _PREDICATE = rb"(?:<[^>]*>|a)"
@@ -35,7 +35,7 @@ _SYNTAXES: dict[str, tuple[re.Pattern[bytes], tuple[str, ...]]] = {
         ("n-quads", "trig"),
     ),
 }
-"""Syntaxes of RDF that their first line tells, and the readers that take such a line."""
+"""RDF syntaxes recognised by their first line, and the readers that accept such a line."""
 
 _DIVIDERS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas", "  ": "several spaces"}
 
@@ -45,7 +45,7 @@ _JSON_ARRAY = re.compile(rb"\s*\[\s*(?:\{.*)?")
 
 
 def find_format(path: Path, kind: SourceKind, first: Block) -> str:
-    """Return the name of the reader of a file, from its suffix or from the first of its opening lines that tells."""
+    """Return the name of the reader of a file, from its suffix or from the first opening line that decides it."""
     content = ((number, line) for number, line in lines_of(first) if line.strip() and not line.startswith(b"#"))
     opening = list(islice(content, OPENING))
     suffix = suffix_of(path)
@@ -55,7 +55,7 @@ def find_format(path: Path, kind: SourceKind, first: Block) -> str:
             named = named or name
         if hasattr(reader, "sniff"):
             sniffers.append((name, reader))
-    # Before any suffix is believed: Turtle named .nt is still Turtle.
+    # Before the suffix is considered: Turtle named .nt is still Turtle.
     if opening:
         if syntax := find_syntax(path, first, *opening[0], named):
             return syntax
@@ -67,7 +67,7 @@ def find_format(path: Path, kind: SourceKind, first: Block) -> str:
         for name, reader in sniffers:
             if not reader.sniff(line, kind):
                 continue
-            # A line of names or types has four columns, so that it would pass for a fact of three and a dot.
+            # A line of names or types has four columns, and would pass for a fact with three and a dot.
             if name == "release" and kind == "facts" and line.startswith(b"<fb:"):
                 problem = f"found {_shown(line)}, which names or types an entity, expected facts"
                 raise WrongFormat.at(path, f"{problem}; pass the file to --names or --types", line=number)
@@ -82,9 +82,9 @@ def suffix_of(path: Path) -> str:
 
 
 def _readers() -> Iterator[tuple[str, Any]]:
-    """Load the readers one by one, our own first, so that nobody's broken one stands in their way.
+    """Yield the readers, built-in ones first, so that a broken plugin cannot block them.
 
-    The release comes before N-Triples, as which its lines could be read too.
+    The release comes before N-Triples, which could also parse its lines.
     """
     offers = [
         (points[0].dist is None or points[0].dist.name != "kbtools", name)
@@ -100,12 +100,14 @@ def _readers() -> Iterator[tuple[str, Any]]:
 
 
 def find_syntax(path: Path, first: Block, number: int, line: bytes, named: str) -> str:
-    """Return the reader of a document of RDF by how it begins, empty if it is none; refuse one of another suffix."""
+    """Return the reader of an RDF document from its beginning; empty if it is none. Raise WrongFormat if the suffix
+    differs.
+    """
     syntaxes = [(name, takers) for name, (pattern, takers) in _SYNTAXES.items() if pattern.fullmatch(line)]
     if _RDF_XML.search(first.text[:PAGE]) and line.lstrip().startswith(b"<"):
         syntaxes = [("rdf-xml", ("rdf-xml",))]
     if _JSON_LD.match(first.text[:PAGE]):
-        # An object a line may have such a field, and is no document.
+        # A JSON Lines object may have such a field without being a document.
         syntaxes = [("json-ld", ("json-ld", "jsonl") if line.startswith(b"{") else ("json-ld",))]
     if not syntaxes:
         return ""
@@ -120,7 +122,7 @@ def find_syntax(path: Path, first: Block, number: int, line: bytes, named: str) 
 
 
 def refuse_array(path: Path, number: int, line: bytes) -> None:
-    """Refuse a JSON array, which no reader of tables takes, with the way to convert it."""
+    """Raise WrongFormat for a JSON array, which no table reader accepts, and tell how to convert it."""
     if _JSON_ARRAY.fullmatch(line):
         cure = "write one object per line: jq -c '.[]' FILE > FILE.jsonl; Wikidata's dump goes to --wikidata"
         raise WrongFormat.at(
@@ -129,7 +131,7 @@ def refuse_array(path: Path, number: int, line: bytes) -> None:
 
 
 def unknown_format(path: Path, kind: SourceKind, number: int, line: bytes) -> WrongFormat:
-    """Return an error that says what was found and expected, and what the line may be."""
+    """Return an error that states what was found and expected, and suggests what the line may be."""
     sample = _shown(line) if line else "only blank lines"
     tables = "a table named .tsv, .csv, .jsonl, .parquet, .arrow or .feather"
     expected = {
@@ -151,5 +153,4 @@ def unknown_format(path: Path, kind: SourceKind, number: int, line: bytes) -> Wr
 
 
 def _shown(line: bytes) -> str:
-    """Return a line as an error shows it."""
     return shorten(line.decode(errors="replace"))

@@ -1,4 +1,4 @@
-"""JSON Lines, and values from Python: objects laid out in columns, an object a row."""
+"""JSON Lines and Python values laid out in columns, one object per row."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,9 +14,9 @@ from kbtools.indexers.readers.table_rows import NO_TEXT, Layout, StrangeCell, Ta
 
 
 class JSONLinesReader:
-    """The reader `jsonl`: JSON objects, a line each; a value may be a list.
+    """The reader `jsonl`: one JSON object per line; a value may be a list.
 
-    A block is parsed at once, as one array of its lines; where that fails, its lines one by one.
+    A block is parsed at once as an array of its lines; if that fails, line by line.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson")
@@ -33,7 +33,6 @@ class JSONLinesReader:
         return laid_out(self.layout, self.rows(blocks))
 
     def rows(self, blocks: Iterable[Block]) -> Iterator[TableRows]:
-        """Yield the objects of each block in columns."""
         decoder = DECODER if self.layout.strict else _AS_WRITTEN
         for block in blocks:
             records = _parse_block(block.text, decoder)
@@ -48,13 +47,13 @@ class JSONLinesReader:
 
 
 def _parse_block(text: bytes, decoder: json.JSONDecoder) -> list[dict[str, Any]] | None:
-    """Parse a block at once; return None unless every line of it is one object, as far as can be told."""
+    """Parse a block at once; return None unless every line appears to be exactly one object."""
     lines = text.count(b"\n")
-    # Each line begins with a brace, and nothing in it would be text of another kind once it is parsed.
+    # Every line must begin with a brace and contain nothing that would differ after parsing.
     if text.count(b"\n{") + text.startswith(b"{") != lines or b"\\u0000" in text or b"\r" in text or BOM in text:
         return None
     try:
-        # One array of all lines: one call of the parser, which is what a line each would cost most.
+        # One array of all lines costs one call of the parser instead of one per line.
         records = decoder.decode("[" + text.decode().rstrip("\n").replace("\n", ",") + "]")
     except (ValueError, RecursionError):
         return None
@@ -62,7 +61,7 @@ def _parse_block(text: bytes, decoder: json.JSONDecoder) -> list[dict[str, Any]]
 
 
 def _parse_lines(block: Block, skips: Skips, decoder: json.JSONDecoder) -> dict[int, dict[str, Any]]:
-    """Parse a block line by line: the object of each line that holds one; the others are counted."""
+    """Parse a block line by line; return the object of each line that holds one and count the other lines."""
     records: dict[int, dict[str, Any]] = {}
 
     def keep(number: int, line: str, rows: Rows, skips: Skips) -> None:
@@ -81,7 +80,7 @@ def _parse_lines(block: Block, skips: Skips, decoder: json.JSONDecoder) -> dict[
 
 
 def _object_columns(records: list[dict[str, Any]], layout: Layout) -> tuple[pa.RecordBatch, list[StrangeCell]]:
-    """Lay those fields of objects out that a table needs, empty where an object lacks one."""
+    """Lay out the fields that the table needs, null if an object lacks one."""
     first = records[0].keys()
     mixed = any(record.keys() != first for record in records)
     fields = dict.fromkeys(field for record in records for field in record) if mixed else records[0]
@@ -91,15 +90,15 @@ def _object_columns(records: list[dict[str, Any]], layout: Layout) -> tuple[pa.R
         value_column([record.get(name) for record in records], name, strange, strict=layout.strict) for name in names
     ]
     if not names:
-        # Objects without any field that is needed are counted too.
+        # Objects without any needed field still count.
         return pa.record_batch({"": pa.nulls(len(records), pa.string())}), []
     return pa.RecordBatch.from_arrays(arrays, names=names), strange
 
 
 def value_column(values: Sequence[object], name: str, strange: list[StrangeCell], *, strict: bool) -> pa.Array:
-    """Lay values of Python out as text, or as lists of it where one is a list; what is neither is a strange cell."""
+    """Lay out Python values as text, or as lists of text if any is a list; other values become strange cells."""
     kinds = {type(value) for value in values} - {type(None)}
-    # The usual columns at once; what follows would give the same.
+    # A shortcut for the usual columns, with the same result as the code below.
     if kinds <= {int}:
         return pa.array([None if value is None else str(value) for value in values], pa.string())
     if kinds <= {str}:
@@ -125,7 +124,7 @@ def value_column(values: Sequence[object], name: str, strange: list[StrangeCell]
 
 
 def _innermost(value: object, *, strict: bool) -> Iterator[object]:
-    """Yield a value, or those of a list, unless strictly read of lists inside it too; nothing for null."""
+    """Yield a value or the parts of a list, nested lists included unless `strict`; nothing for null."""
     if isinstance(value, list):
         for part in value:
             yield from _innermost(part, strict=strict) if not (strict and isinstance(part, list)) else [part]
@@ -134,14 +133,14 @@ def _innermost(value: object, *, strict: bool) -> Iterator[object]:
 
 
 def plain_text(value: object, *, strict: bool = True) -> str | None:
-    """Return a value as text; None for an object, what is no number, and, strictly read, a truth value."""
+    """Return a value as text; None for an object, a number that is not finite, and, if `strict`, a truth value."""
     if isinstance(value, str):
         return value
-    # True is an int to Python, and would be read as 1.
+    # Python counts True as an int, so it would become "True".
     if isinstance(value, bool):
         return None if strict else str(value).lower()
     if isinstance(value, float):
-        # A whole number without an empty fraction.
+        # A whole number has no empty fraction.
         return repr(value).removesuffix(".0") if isfinite(value) else None
     return str(value) if isinstance(value, int) else None
 
@@ -151,7 +150,7 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of its fields; raise ValueError where two have one name."""
+    """Build an object from its fields; raise ValueError if two have the same name."""
     record = dict(pairs)
     if len(record) != len(pairs):
         twice = next(name for place, (name, _) in enumerate(pairs) if name in dict(pairs[:place]))
@@ -160,10 +159,10 @@ def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _as_written(number: str) -> float | str:
-    """Return a number as its text, unless it is too large to be one."""
+    """Return a number as its text, unless it is not finite."""
     return number if isfinite(float(number)) else float(number)
 
 
 DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_unrepeated)
 _AS_WRITTEN = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_unrepeated, parse_float=_as_written)
-"""The parser of tables of entities, in which values stay as they are written."""
+"""The parser for tables of entities, in which numbers stay as written."""

@@ -1,4 +1,4 @@
-"""The rows of a table that describe no entity: empty rows, repeated headers, totals, and notes beside the table."""
+"""The rows of a table that do not describe an entity: empty rows, repeated headers, totals and notes."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,27 +23,27 @@ _TOTAL_CELL = re.compile(rf"({TOTAL_WORDS})\s*(\d{{4}}|\(.*\))?\s*[:.]?", re.IGN
 """A cell that labels a row of totals: `Total`, `Total 2024`, `Sum:`."""
 
 _PARTIAL = re.compile(r"(sub|grand|zwischen)", re.IGNORECASE)
-"""The beginning of labels that no entity has, so that full rows may follow."""
+"""The beginning of labels that no entity has; full rows may follow such a row."""
 
 _FIGURE = re.compile(r"[^\W\d_]{0,3}\W*\d[\W\d_]*[^\W\d_]*|\W*")
-"""Another cell of a row of totals: a number with its currency or unit, or a dash."""
+"""Any other cell of a row of totals: a number with its currency or unit, or a dash."""
 
 _NOTE_WORDS = (
     r"(sources?|notes?|remarks?|legend|footnotes?|quellen?|hinweise?|stand|as of|anmerkung(en)?|font[ei]|"
     r"fuentes?|notas?|remarques?)\s*:"
 )
 _NOTE_SIGNS = rf"[*†‡¹²³]|[(\[]?\d{{1,2}}[)\]]\s|{_NOTE_WORDS}"
-"""The beginnings of notes; behind a word, commas may have divided the note into cells."""
+"""The beginning of notes; after a word, commas may have split the note into cells."""
 
 _LABELS = 3
-"""Columns that are searched for the labels of totals and notes: titles and numbers stand before them at most."""
+"""Columns searched for labels of totals and notes: at most titles and numbers precede them."""
 
 
 def marginal_rows(rows: TableRows, header: Sequence[str]) -> dict[int, str]:
-    """Return the rows that describe no entity, with the kind of each.
+    """Return the rows that do not describe an entity, with the kind of each.
 
     A row of totals has its label in the first filled cell, figures in the others, and no full row below it. A note
-    begins like one, or is the only cell of its row, beside a blank line.
+    begins like one, or is the only cell of its row, next to a blank line.
     """
     columns = rows.columns.columns
     if len(columns) < 2:
@@ -76,7 +76,7 @@ def marginal_rows(rows: TableRows, header: Sequence[str]) -> dict[int, str]:
 
 
 def _is_filled(column: pa.Array) -> Places:
-    """Return which cells of a column hold more than white space, 1 or 0 each."""
+    """Return 1 for each cell of a column that holds more than white space, else 0."""
     if is_list(column.type):
         filled = pc.greater(pc.list_value_length(column), 0)
     elif pa.types.is_string(column.type):
@@ -87,19 +87,19 @@ def _is_filled(column: pa.Array) -> Places:
 
 
 def _labelled_rows(columns: Iterable[pa.Array], header: Sequence[str]) -> Places:
-    """Return the rows with a cell that begins like the label of totals or of a note, or repeats its head."""
-    found: list[Places] = [np.empty(0, dtype=np.int64)]
+    """Return the rows with a cell that begins like a label of totals or of a note, or that repeats its head."""
+    labelled_rows: list[Places] = [np.empty(0, dtype=np.int64)]
     for place, column in enumerate(columns):
         if pa.types.is_string(column.type):
             label = rf"^\s*({TOTAL_WORDS}|{_NOTE_SIGNS})"
             labelled = pc.match_substring_regex(column, label, ignore_case=True)
             repeated = pc.equal(column, header[place] if place < len(header) and header[place] else None)
-            found.append(pc.indices_nonzero(pc.or_kleene(labelled, repeated)).to_numpy().astype(np.int64))
-    return np.unique(np.concatenate(found))
+            labelled_rows.append(pc.indices_nonzero(pc.or_kleene(labelled, repeated)).to_numpy().astype(np.int64))
+    return np.unique(np.concatenate(labelled_rows))
 
 
 def _cells_of(columns: Sequence[pa.Array], rows: Sequence[int]) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of some rows as text; a list shows that it has values, and not which."""
+    """Yield the cells of some rows as text; a list with values is shown as `[]`."""
     taken = [column.take(pa.array(rows, pa.int64())) for column in columns]
     texts = [["[]" if cell else "" for cell in column.to_pylist()] if is_list(column.type)
              else [(cell or "").strip() for cell in as_text(column).to_pylist()] for column in taken]  # fmt: skip

@@ -1,4 +1,4 @@
-"""N-Triples, Freebase's RDF dump among them, through Oxigraph's parser: which predicate means what is configurable."""
+"""N-Triples, including Freebase's RDF dump, read with Oxigraph's parser and configurable predicates."""
 
 import hashlib
 import re
@@ -24,28 +24,28 @@ from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.kb.ids import canonical_id
 
-# Oxigraph counts lines from the start of what it parses, which is our line: its words of the place are left out.
+# Oxigraph counts lines from the start of the text it parses, so its position is removed and ours is shown.
 PLACE = re.compile(r"^Parser error (?:at|between) .*?: | \(.*, line \d+\)$", re.DOTALL)
 _SKOSXL = "http://www.w3.org/2008/05/skos-xl#"
 _EXTENDED_NAMES = {f"{_SKOSXL}prefLabel": False, f"{_SKOSXL}altLabel": True, f"{_SKOSXL}hiddenLabel": True}
-"""Predicates of names that are nodes of their own, and whether each is of aliases."""
+"""Predicates of names that are nodes, and whether they are of aliases."""
 
 _LITERAL_FORM = f"{_SKOSXL}literalForm"
-"""The predicate of the words of such a name."""
+"""The predicate of the text of such a name."""
 
 _FIRST, _REST = "http://www.w3.org/1999/02/22-rdf-syntax-ns#first", "http://www.w3.org/1999/02/22-rdf-syntax-ns#rest"
 _MOST_LISTS = 1_000_000
-"""Facts with a blank node that are remembered, since it may begin a list: some 300 MB."""
+"""Most facts with a blank node, which may begin a list, that are kept in memory: some 300 MB."""
 
 _KEY_NAMESPACE = "http://rdf.freebase.com/key/"
 _KEY_ESCAPE = re.compile(r"\$([0-9A-F]{4})")
 
 _FREEBASE_TYPE = "type.object.type"
-"""The one predicate of types that is no relation too: every topic of Freebase has dozens, and its release none."""
+"""The only predicate of types that is not also a relation: every topic of Freebase has dozens, and its release none."""
 
 
 class NTriplesReader:
-    """The reader `n-triples`: facts, names, types and merged entities, each by its predicate."""
+    """The reader `n-triples`: facts, names, types and merged entities, recognised by predicate."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".nt", ".ntriples")
     syntax: ClassVar[str] = "N_TRIPLES"
@@ -71,7 +71,7 @@ class NTriplesReader:
         )  # fmt: skip
         self.blanks = ""
         self.extended: dict[str, tuple[list[tuple[str, bool]], list[tuple[int, str, str | None]]]] = {}
-        """The owners and the words of each name that is a node: either may come first."""
+        """The owners and the texts of each name that is a node; either may come first."""
         self.lists: dict[str, dict[str, str]] = {}
         """The member and the rest at each node of a list."""
         self.heads: list[tuple[str, str, str]] = []
@@ -79,13 +79,13 @@ class NTriplesReader:
 
     @classmethod
     def sniff(cls, line: bytes, kind: SourceKind) -> bool:
-        """Return whether a line begins as a triple; the other syntaxes are told by all that comes first."""
+        """Return whether a line begins like a triple; other syntaxes are recognised by the document's beginning."""
         return cls.syntax == "N_TRIPLES" and line.lstrip().startswith((b"<", b"_:"))
 
     def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
-        """Read each block; a literal in another language is left out, and counted.
+        """Read each block; literals in other languages are counted and left out.
 
-        The blank nodes of a file are its own: their labels begin with a hash of its first block.
+        Blank nodes belong to their file: their labels begin with a hash of its first block.
         """
         blocks = iter(blocks)
         first = next(blocks)
@@ -95,7 +95,7 @@ class NTriplesReader:
         yield from self.list_facts()
 
     def read_block(self, block: Block) -> Rows:
-        """Parse a block at once if each of its lines is a triple, else line by line."""
+        """Parse a block at once if each line is a triple, else line by line."""
         triples = self.parse_clean(block.text)
         if triples is None:
             return read_lines(block, self.read_line, self.skips)
@@ -106,7 +106,6 @@ class NTriplesReader:
         return rows
 
     def read_line(self, number: int, line: str, rows: Rows, skips: Skips) -> None:
-        """Read one line."""
         if line.lstrip().startswith("#"):
             skips.add("comment", line=number, text=line, bad=False)
             return
@@ -120,7 +119,6 @@ class NTriplesReader:
             self.keep(number, triple, rows)
 
     def keep(self, number: int, triple: Any, rows: Rows) -> None:
-        """Turn a triple into rows."""
         target, literal = triple.object, isinstance(triple.object, self.oxigraph.Literal)
         entity, relation, value = self.spell(triple.subject), self.spell(triple.predicate), self.spell(target)
         rank = self.languages.rank(target.language) if literal else 0
@@ -149,13 +147,13 @@ class NTriplesReader:
                 rows.types.append((entity, value))
             if self.closure and relation in self.subclass and not literal:
                 rows.subclasses.append((entity, value))
-            # A type is a fact too, `what is an instance of novel`, but for Freebase's.
+            # A type is a fact too (`what is an instance of novel`), except Freebase's.
             if literal or relation not in self.types or relation != _FREEBASE_TYPE:
                 rows.facts.append((entity, relation, value))
         rows.mark(number)
 
     def keep_extended(self, entity: str, relation: str, term: Any, rank: int, number: int, rows: Rows) -> None:
-        """Keep a part of a name that is a node, as in SKOS-XL: its owner, or its words."""
+        """Keep a part of a name that is a node, as in SKOS-XL: its owner or its text."""
         node = entity if relation == _LITERAL_FORM else self.spell(term)
         owners, forms = self.extended.setdefault(node, ([], []))
         if relation == _LITERAL_FORM:
@@ -181,7 +179,7 @@ class NTriplesReader:
         yield from rows.batches()
 
     def spell(self, term: Any) -> str:
-        """Write a term as an id, or as N-Triples do if it is a literal or a blank node."""
+        """Write a term as an id, or in N-Triples syntax if it is a literal or a blank node."""
         if isinstance(term, self.oxigraph.NamedNode):
             return canonical_id(term.value)
         if self.blanks and isinstance(term, self.oxigraph.BlankNode):
@@ -190,18 +188,18 @@ class NTriplesReader:
 
     @property
     def statement(self) -> str:
-        """Return what a line of the syntax is called: N-Triple, N-Quad."""
+        """The name of a line of the syntax: N-Triple or N-Quad."""
         return self.called.removesuffix("s")
 
     def parse(self, text: bytes) -> Iterator[Any]:
-        """Parse N-Triples, real-world IRIs included."""
+        """Parse N-Triples, tolerating IRIs found in practice."""
         return self.oxigraph.parse(text, format=getattr(self.oxigraph.RdfFormat, self.syntax), lenient=True)  # type: ignore[no-any-return]
 
     def parse_clean(self, text: bytes) -> list[Any] | None:
-        """Parse a block at once; return None unless every line of it is a triple.
+        """Parse a block at once; return None unless every line is a triple.
 
-        After a quote that is never closed the parser reads on across lines, and it takes no term of over 16 MiB, so
-        that a block with an error is read line by line instead.
+        After an unclosed quote the parser reads on across lines, and it refuses terms of over 16 MiB; a block with an
+        error is therefore read line by line.
         """
         if b"\0" in text or b"\r" in text:
             return None
@@ -213,12 +211,12 @@ class NTriplesReader:
 
 
 def _decode_key(key: str) -> str:
-    """Read a key of Freebase as a name: `Barry_O$0027Branagh` is Barry O'Branagh."""
+    """Decode a key of Freebase into a name: `Barry_O$0027Branagh` is Barry O'Branagh."""
     return _KEY_ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), key).replace("_", " ")
 
 
 def _parser() -> Any:
-    """Import the parser, which is optional."""
+    """Import the optional parser."""
     try:
         import pyoxigraph
     except ImportError as error:

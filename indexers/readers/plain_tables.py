@@ -1,4 +1,4 @@
-"""Tables as they are, every cell as text, for what works row by row on any format that an index is built from."""
+"""Tables of any supported format with every cell as text, for code that works row by row."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from kbtools.indexers.readers.table_files import TableReading
 from kbtools.indexers.readers.table_rows import as_text, is_list, trimmed
 
 BETWEEN = ";"
-"""The sign between several values of a cell."""
+"""The separator of several values in a cell."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainTable:
-    """A table in memory, all of it text, and what was noticed when it was read."""
+    """A table of text in memory, with the notes made while reading it."""
 
     table: pa.Table
     notes: list[str]
@@ -32,7 +32,7 @@ class PlainTable:
         return list(self.table.column_names)
 
     def batches(self, size: int) -> Iterator[list[tuple[str, ...]]]:
-        """Yield the rows in their order, at most `size` at a time."""
+        """Yield the rows in order, at most `size` at a time."""
         for batch in self.table.to_batches(max_chunksize=size):
             yield [tuple(row.values()) for row in batch.to_pylist()]
 
@@ -51,7 +51,7 @@ def read_plain_table(path: Path, options: ReadOptions) -> PlainTable:
     if not batches:
         raise WrongFormat(f"{path}: no row under the header", path=str(path))
     table = pa.concat_tables(batches, promote_options="default")
-    if lines != sorted(lines):  # rows of another width come behind the others of their block
+    if lines != sorted(lines):  # Rows of another width come after the others of their block.
         table = table.take(pc.array_sort_indices(pa.array(lines)))
     filled = [pc.fill_null(column, "") for column in table.columns]
     left_out = [
@@ -61,7 +61,7 @@ def read_plain_table(path: Path, options: ReadOptions) -> PlainTable:
 
 
 def _cells_as_text(column: pa.Array) -> pa.Array:
-    """Return the cells of a column as text; several values of a cell have a semicolon between them."""
+    """Return the cells of a column as text; several values are joined by semicolons."""
     if is_list(column.type):
         return pc.binary_join(column.cast(pa.list_(pa.string())), BETWEEN)
     return trimmed(as_text(column))

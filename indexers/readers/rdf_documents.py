@@ -1,4 +1,4 @@
-"""RDF that is no triple a line: Turtle, TriG, RDF/XML, JSON-LD, and N-Quads, through Oxigraph's parser."""
+"""RDF other than N-Triples: Turtle, TriG, RDF/XML, JSON-LD and N-Quads, read with Oxigraph's parser."""
 
 import codecs
 import re
@@ -17,23 +17,23 @@ _TRIPLES = 50_000
 """Triples in a batch of rows: some 10 MB."""
 
 _ENCODED = re.compile(rb"""(<\?xml\b[^>]*?)\s+encoding=["']([A-Za-z0-9._-]+)["']""")
-"""The head of XML as far as it names the encoding."""
+"""The XML declaration, up to the name of the encoding."""
 
 _PIECE = 4096
-"""Bytes of XML that are looked at together."""
+"""Bytes of XML examined at a time."""
 
 _DEEPEST = 1_000
-"""Depth of nested elements; the parser's time grows with its cube: 0.1 s for 4,000."""
+"""Most nested elements; the parser's time grows with the cube of the depth: 0.1 s for 4,000."""
 
 _REMOTE = "No LoadDocumentCallback"
-"""How the parser says that a context of JSON-LD lies on the web."""
+"""The parser's error for a JSON-LD context on the web."""
 
 _BRACED = re.compile(r"(?:\{|GRAPH) is not a valid (?:predicate|subject)")
-"""How the parser of Turtle says that it came to a graph of TriG."""
+"""The Turtle parser's error at a graph of TriG."""
 
 
 class NQuadsReader(NTriplesReader):
-    """Read N-Quads, a statement a line; the graph that one belongs to is not kept."""
+    """The reader of N-Quads, one statement per line; its graph is ignored."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".nq", ".nquads")
     syntax: ClassVar[str] = "N_QUADS"
@@ -44,7 +44,7 @@ class NQuadsReader(NTriplesReader):
 
 
 class _DocumentReader(NTriplesReader):
-    """Read a document as a whole, streamed: after its first error nothing of it can be told."""
+    """A reader that streams a whole document; nothing after the first error can be used."""
 
     whole: ClassVar[bool] = True
 
@@ -54,7 +54,7 @@ class _DocumentReader(NTriplesReader):
         self.numbers: dict[str, int] = {}
 
     def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
-        """Read triples as they come; raise WrongFormat at the first place that is no such document."""
+        """Read triples as they come; raise WrongFormat at the first syntax error."""
         self.blanks = file_digest(Path(self.path))[:12]
         stream, rows = self.open_stream(iter(blocks)), Rows()
         try:
@@ -79,13 +79,13 @@ class _DocumentReader(NTriplesReader):
         return self.oxigraph.parse(stream, format=syntax, base_iri="file:///", lenient=True)  # type: ignore[no-any-return]
 
     def spell(self, term: Any) -> str:
-        """Number blank nodes as they come, since the parser names those without a label at random."""
+        """Number blank nodes in order, since the parser gives those without a label random names."""
         if isinstance(term, self.oxigraph.BlankNode):
             return f"_:{self.blanks}.{self.numbers.setdefault(term.value, len(self.numbers))}"
         return super().spell(term)
 
     def unfit(self, error: SyntaxError) -> WrongFormat:
-        """Return an error that says where a document cannot be read on, and why."""
+        """Return an error that states where and why a document cannot be parsed."""
         line = error.lineno or max(self.skips.lines, 1)
         advice = "fix it, or name its syntax with --format"
         if _REMOTE in str(error):
@@ -98,7 +98,7 @@ class _DocumentReader(NTriplesReader):
 
 
 class TurtleReader(_DocumentReader):
-    """Read Turtle."""
+    """The reader of Turtle."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".ttl", ".turtle")
     syntax: ClassVar[str] = "TURTLE"
@@ -107,7 +107,7 @@ class TurtleReader(_DocumentReader):
 
 
 class TriGReader(_DocumentReader):
-    """Read TriG; the graph that a statement belongs to is not kept."""
+    """The reader of TriG; the graphs of statements are ignored."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".trig",)
     syntax: ClassVar[str] = "TRIG"
@@ -116,7 +116,7 @@ class TriGReader(_DocumentReader):
 
 
 class RDFXMLReader(_DocumentReader):
-    """Read RDF/XML, in which most ontologies come."""
+    """The reader of RDF/XML, the usual syntax of ontologies."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".rdf", ".owl", ".rdfs")
     syntax: ClassVar[str] = "RDF_XML"
@@ -131,7 +131,7 @@ class RDFXMLReader(_DocumentReader):
 
 
 class JSONLDReader(_DocumentReader):
-    """Read JSON-LD whose context is in the file."""
+    """The reader of JSON-LD whose context is in the file."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".jsonld",)
     syntax: ClassVar[str] = "JSON_LD"
@@ -140,7 +140,7 @@ class JSONLDReader(_DocumentReader):
 
 
 class _BlockStream:
-    """Blocks as a stream that a parser reads; the lines that have come so far are counted."""
+    """Blocks as a stream for a parser; counts the lines read."""
 
     def __init__(self, blocks: Iterator[Block], skips: Skips) -> None:
         self.blocks = blocks
@@ -148,7 +148,7 @@ class _BlockStream:
         self.text = b""
         self.place = 0
         self.refused = ""
-        """Why no more is read, where that is so."""
+        """Why reading stopped; empty if it did not."""
 
     def read(self, size: int = -1) -> bytes:
         """Return at most `size` bytes, none at the end."""
@@ -164,7 +164,7 @@ class _BlockStream:
 
 
 def _recoded(blocks: Iterator[Block]) -> Iterator[Block]:
-    """Yield blocks of XML in UTF-8, which the parser takes alone, from the encoding that the head names."""
+    """Yield blocks of XML in UTF-8, the parser's only encoding, decoded from the declared one."""
     first = next(blocks)
     head = _ENCODED.match(first.text)
     try:
@@ -180,7 +180,7 @@ def _recoded(blocks: Iterator[Block]) -> Iterator[Block]:
 
 
 class _XMLStream(_BlockStream):
-    """Blocks of XML, which end at declared entities, as they may expand without bound, and at elements too deep."""
+    """Blocks of XML, cut short at entity declarations, which may expand without bound, and at too deep elements."""
 
     def __init__(self, blocks: Iterator[Block], skips: Skips) -> None:
         super().__init__(_recoded(blocks), skips)
@@ -188,8 +188,8 @@ class _XMLStream(_BlockStream):
         self.before = b""
 
     def read(self, size: int = -1) -> bytes:
-        """Return some bytes, none at the end or where the rest is refused."""
-        # A small piece cannot go much deeper than the depth at its end.
+        """Return some bytes, none at the end or once the rest is refused."""
+        # Within a small piece the depth cannot grow much beyond that at its end.
         piece = b"" if self.refused else super().read(_PIECE if size < 0 else min(size, _PIECE))
         opened = piece.count(b"<") - 2 * piece.count(b"</") - piece.count(b"/>")
         self.depth += opened - piece.count(b"<!") - piece.count(b"<?")

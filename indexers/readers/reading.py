@@ -1,4 +1,4 @@
-"""The reading of a source: its format is found, its rows are streamed, and what was left out is accounted for."""
+"""Reading of a source: detects its format, streams its rows and accounts for what was left out."""
 
 import hashlib
 import re
@@ -27,24 +27,24 @@ _RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 _SKOS = "http://www.w3.org/2004/02/skos/core#"
 
 WIDE = "wide"
-"""Tables of an entity a row, which are read by columns rather than by blocks of lines."""
+"""The format of tables with one entity per row, which are read by columns rather than by blocks of lines."""
 
 TEXT_TABLES = (WIDE, "csv", "tsv", ".csv", ".tsv", ".tab")
 """Formats and suffixes of tables, which office programs write in many encodings."""
 
 WIKIDATA = "wikidata"
-"""The reader of dumps, which name what was merged, and into what."""
+"""The reader of Wikidata's dumps, which name merged entities and their targets."""
 
 _ALWAYS = ("redirects", "labels", "subclasses", "descriptions")
-"""Kinds that are read from every source: they add no row by themselves."""
+"""Kinds read from every source; they add no row by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file and the rows that are wanted from it; kind `any` takes facts, names and types alike.
+    """A file and the kind of rows wanted from it; `any` takes facts, names and types alike.
 
-    `label` is what reports call it, where the file is gone after the build; `format` is the reader of this file, where
-    it is not that of all.
+    `label` is its name in reports if the file is gone after the build; `format` is the reader of this file if it
+    differs from that of the others.
     """
 
     path: Path
@@ -54,18 +54,18 @@ class Source:
 
     @property
     def name(self) -> str:
-        """Return what reports call it."""
+        """The name of the source in reports."""
         return self.label or str(self.path)
 
     @property
     def directed(self) -> bool:
-        """Return whether its redirects work one way; what a graph says to be the same works both ways."""
+        """Whether its redirects work one way; those from statements of identity in a graph work both ways."""
         return self.kind == "redirects" or self.format == WIKIDATA
 
 
 @dataclass(frozen=True, slots=True)
 class Predicates:
-    """Predicates of names, aliases, descriptions, types and merged entities in RDF; every other one is a relation."""
+    """Predicates of names, aliases, descriptions, types and merged entities in RDF; all others are relations."""
 
     name: frozenset[str] = frozenset(
         {
@@ -97,9 +97,9 @@ class Predicates:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """The entities of Wikidata whose facts are read; those left out lend their labels to what facts speak of.
+    """The entities of Wikidata whose facts are read; other entities only provide labels for the objects of facts.
 
-    An empty set keeps all. `types` are those that an entity has by itself, not by a superclass.
+    An empty set keeps all. `types` are direct types, without superclasses.
     """
 
     sitelinks: int = 0
@@ -118,7 +118,7 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Wide:
-    """Columns of a table of an entity a row, guessed where none is named; every other one is a relation.
+    """Columns of a table with one entity per row; unnamed ones are guessed, and all others are relations.
 
     Cells under `link` are names of entities of the knowledge base.
     """
@@ -134,7 +134,7 @@ class Wide:
 
 
 def wide_of(columns: Mapping[str, str | Sequence[str]], *, sheet: str = "", query: str = "") -> Wide:
-    """Return the columns of a table of an entity a row by what they hold: `{"id": "company", "name": "title"}`."""
+    """Return the columns of a table of entities from their roles: `{"id": "company", "name": "title"}`."""
     parts: dict[str, Any] = {
         part: (named,) if isinstance(named := columns[part], str) else tuple(named)
         for part in ("name", "alias", "type", "description", "link")
@@ -146,11 +146,11 @@ def wide_of(columns: Mapping[str, str | Sequence[str]], *, sheet: str = "", quer
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """Options of reading: languages of names, predicates, columns, lists in cells, share of bad lines, format.
+    """Options for reading: languages of names, predicates, columns, lists in cells, share of bad lines, format.
 
-    `format` is the name of a reader or `module:Class`; without one it is found by suffix, else by the opening lines.
-    `keep` is for Wikidata, `wide` for tables of an entity a row; `closure` gives an entity the superclasses of its
-    types, too; `encoding` is found where none is named.
+    `format` is the name of a reader or `module:Class`; if empty, it is detected from the suffix or the opening lines.
+    `keep` is for Wikidata, `wide` for tables of entities; `closure` also gives an entity the superclasses of its types;
+    `encoding` is detected if empty.
     """
 
     language: str = DEFAULT_LANGUAGES
@@ -164,21 +164,21 @@ class ReadOptions:
     closure: bool = False
     encoding: str = ""
     variants: Sequence[tuple[str, str]] = ()
-    """Ways to write the same, by which questions are read."""
+    """Equivalent spellings, with which questions are read."""
     jobs: int = field(default_factory=default_jobs)
-    """Processes and threads that a build uses; what it writes is the same with any number."""
+    """Processes and threads of a build; the result does not depend on the number."""
 
     @property
     def divides_words(self) -> bool:
-        """Return whether the separator of lists is white space, which stands between the words of a name too."""
+        """Whether the separator of lists is white space, which also separates the words of a name."""
         return self.list_separator is not None and not self.list_separator.strip()
 
 
 class _Reader(Protocol):
-    """A format of files, an entry point in the group `kbtools.readers`.
+    """A reader of a file format, an entry point in the group `kbtools.readers`.
 
-    `suffixes` are the file names it takes, without those of packing. A class may also have
-    `sniff(line: bytes, kind: SourceKind) -> bool`, for files whose suffix says nothing: is an opening line like mine?
+    `suffixes` are the accepted file suffixes, without those of compression. A class may also have `sniff(line: bytes,
+    kind: SourceKind) -> bool`, which returns whether an opening line has its format, for files with other suffixes.
     """
 
     suffixes: ClassVar[tuple[str, ...]]
@@ -186,12 +186,12 @@ class _Reader(Protocol):
     def __init__(self, source: Source, options: ReadOptions, skips: Skips) -> None: ...
 
     def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
-        """Yield the rows of a file's blocks in order; count in `skips` every line, and what is left out."""
+        """Yield the rows of a file's blocks in order; count every line and everything left out in `skips`."""
         ...
 
 
 class _Meter:
-    """The hash and the size of what is read of a file."""
+    """The hash and the size of the bytes read from a file."""
 
     def __init__(self) -> None:
         self.sha256 = hashlib.sha256()
@@ -207,9 +207,9 @@ class _Meter:
 
 @dataclass(slots=True)
 class Reading:
-    """A pass over a source: iterate over `batches`, then `digest` and `skips` hold the account of what was read.
+    """A pass over a source: iterate over `batches`; then `digest` and `skips` describe what was read.
 
-    `progress` gets the bytes of the file that were read so far; `redirects` are those of the sources before it.
+    `progress` gets the number of bytes read so far; `redirects` are those of the sources before it.
     """
 
     source: Source
@@ -226,7 +226,7 @@ class Reading:
     def batches(self) -> Iterator[RecordBatch]:
         """Yield the rows of the wanted kind; raise TooManyBadLines at the end of a source with too many."""
         blocks = self.blocks()
-        # The first block tells the format; it is read once, and goes to the reader with the rest.
+        # The first block decides the format; it is read once and passed to the reader with the rest.
         first = next(blocks)
         name = self.source.format or self.options.format or find_format(self.source.path, self.source.kind, first)
         make = load_class(READERS, name)
@@ -234,7 +234,7 @@ class Reading:
         yield from self.wanted(_ask_reader(reader, chain([first], blocks)))
 
     def wanted(self, batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
-        """Yield the rows of the wanted kind, and count the others; check at the end how many lines are bad."""
+        """Yield the rows of the wanted kind and count the others; check the share of bad lines at the end."""
         redirects: list[RecordBatch] = []
         for batch in batches:
             if batch.kind == "redirects" and self.source.directed:
@@ -246,7 +246,7 @@ class Reading:
                 example = str(batch.table.slice(0, 1).to_pylist()[0])
                 self.skips.add(kind, line=batch.line, text=example, bad=False, count=batch.table.num_rows)
         yield from _without_loops(redirects, self.source.path, self.skips, earlier=self.redirects)
-        # Only at the end: the share of bad lines is one of the whole file.
+        # Only at the end, since the share of bad lines is that of the whole file.
         self.skips.check()
 
     def blocks(self) -> Iterator[Block]:
@@ -261,12 +261,12 @@ class Reading:
 
     @property
     def digest(self) -> str:
-        """Return the hash of what was read of the file."""
+        """The hash of what was read from the file."""
         return self.meter.hexdigest()
 
 
 def _ask_reader(reader: _Reader, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
-    """Yield what a reader reads; raise BrokenPlugin where it fails, or gives other than tables of a kind of rows."""
+    """Yield what a reader reads; raise BrokenPlugin if it fails or yields anything but tables of a kind."""
     end = object()
     batches = ask_plugin("reader", reader, lambda: iter(reader.read(blocks)))
     while (batch := ask_plugin("reader", reader, lambda: next(batches, end))) is not end:
@@ -283,9 +283,9 @@ def _ask_reader(reader: _Reader, blocks: Iterable[Block]) -> Iterator[RecordBatc
 def _without_loops(
     batches: Sequence[RecordBatch], path: Path, skips: Skips, *, earlier: pa.Table | None = None
 ) -> list[RecordBatch]:
-    """Return the redirects of a source without the last one of each loop, which closes it.
+    """Return the redirects of a source without the last one of each loop.
 
-    A loop may pass through redirects of earlier sources, which make none by themselves.
+    A loop may pass through redirects of earlier sources, which are free of loops among themselves.
     """
     if not batches:
         return []
@@ -304,7 +304,7 @@ def _without_loops(
 
 
 def _closing_rows(table: pa.Table) -> NDArray[np.int64]:
-    """List the last row of each loop; of an id that is redirected twice the first row counts."""
+    """List the last row of each loop; if an id is redirected twice, the first row counts."""
     ids = pa.chunked_array([*table.column("old").chunks, *table.column("new").chunks]).combine_chunks()
     codes = ids.dictionary_encode().indices.to_numpy()
     old, new = np.split(codes, 2)
@@ -312,7 +312,7 @@ def _closing_rows(table: pa.Table) -> NDArray[np.int64]:
     end = int(codes.max()) + 1
     follow: NDArray[Any] = np.full(end + 1, end, dtype=np.int64)
     follow[olds] = new[row_of_old]
-    # Twice as far with each step, until every chain is at its end: who is not there by then goes round in a loop.
+    # Each step doubles the distance; ids that have not reached the end of a chain after the last step are in a loop.
     far = follow
     for _ in range(end.bit_length()):
         far = far[far]
@@ -331,10 +331,10 @@ def _closing_rows(table: pa.Table) -> NDArray[np.int64]:
 
 
 def _line_of(path: Path, old: str, new: str, *, first: int) -> int:
-    """Find the line, from the first one on, that has an id and behind it that which it leads to; else the first."""
+    """Return the first line, from `first` on, that contains an id followed by its target; `first` if there is none."""
     one, other = (rb"(?<!\w)" + re.escape(entity_id.encode()) + rb"(?!\w)" for entity_id in (old, new))
     pair = re.compile(one + b".*" + other)
-    with suppress(WrongFormat):  # a columnar file, which has no lines
+    with suppress(WrongFormat):  # A columnar file has no lines.
         for block in read_blocks(path):
             for number, line in lines_of(block):
                 if number >= first and pair.search(line):

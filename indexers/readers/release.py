@@ -1,8 +1,8 @@
-"""The formats of the SimpleQuestions release, of the name and type files that go with it, and of counts of names.
+"""Readers of the SimpleQuestions release, of its name and type files, and of counts of names.
 
 Facts: `www.freebase.com/m/0abc` TAB relation TAB objects separated by spaces. Names and types: `<fb:m.0abc>` TAB
-`<fb:type.object.name>` TAB `"name"@en` TAB `.`. Clean blocks are read in columns, others line by line; both
-give the same rows. Counts: name TAB id TAB count, or id TAB count for an entity whatever it is called.
+`<fb:type.object.name>` TAB `"name"@en` TAB `.`. Clean blocks are read in columns, others line by line; both give the
+same rows. Counts: name TAB id TAB count, or id TAB count for an entity under all its names.
 """
 
 import re
@@ -40,19 +40,19 @@ from kbtools.text.normaliser import normal_form
 
 _PREFIX = "www.freebase.com/"
 _LONGEST = (1 << 31) - 1
-"""Bytes of the longest text that Arrow's offsets allow; without an end `binary_slice` of Arrow 26 fails by chance."""
+"""Largest text that Arrow's offsets allow, in bytes; without an end `binary_slice` of Arrow 26 fails at random."""
 
 _DOTS = bytes.maketrans(b"/", b".")
-"""Freebase's ids in links, `m/0abc`, are `m.0abc` everywhere else."""
+"""Freebase's ids in links, `m/0abc`, are written `m.0abc` everywhere else."""
 
 NAME_PREDICATES = {"type.object.name": 0, "common.topic.alias": ALIAS}
-"""Predicates of names, each with the rank of what it gives."""
+"""Predicates of names, each with the rank of its names."""
 
 TYPE_PREDICATE = "type.object.type"
 
 
 class ReleaseReader:
-    """The reader `release`: facts where facts are wanted, else names and types."""
+    """The reader `release`: facts if facts are wanted, else names and types."""
 
     suffixes: ClassVar[tuple[str, ...]] = ()
     sample: ClassVar[bytes] = (
@@ -67,7 +67,7 @@ class ReleaseReader:
 
     @classmethod
     def sniff(cls, line: bytes, kind: SourceKind) -> bool:
-        """Return whether a line is like those of the release; facts may be of any knowledge base."""
+        """Return whether a line looks like one of the release; facts may come from any knowledge base."""
         columns = line.count(b"\t") + 1
         return (columns == 4 and line.startswith(b"<fb:") and kind != "any") or (columns == 3 and kind == "facts")
 
@@ -81,13 +81,13 @@ class ReleaseReader:
                 yield from read_lines(block, self.read_line(), self.skips).batches()
 
     def in_columns(self, block: Block) -> tuple[RecordBatch | None, Block]:
-        """Read a block in columns, None if it is not clean; return the block too."""
+        """Read a block in columns, None if it is not clean; return the block as well."""
         if self.source.kind != "facts":
             return statements_in_columns(block, self.options.language), block
         return None if self.options.list_separator else facts_in_columns(block), block
 
     def read_line(self) -> LineReader:
-        """Return the reader of the lines of a block that is not clean."""
+        """Return the reader of lines, for a block that is not clean."""
         if self.source.kind == "facts":
             return fact_reader(self.options.list_separator)
         return statement_reader(self.options.language)
@@ -101,9 +101,9 @@ def _parse_columns(text: bytes, *, columns: int) -> pa.Table | None:
 
 
 def fact_reader(separator: str | None = None) -> LineReader:
-    """Make the reader of lines of facts: subject, relation, and the objects that share them.
+    """Return a reader of lines of facts: subject, relation, and the objects that share them.
 
-    Spaces divide Freebase's ids; any other object with spaces is one, unless a separator is given.
+    Spaces separate Freebase's ids; any other object with spaces stays whole, unless a separator is given.
     """
 
     def read_fact(number: int, line: str, rows: Rows, skips: Skips) -> None:
@@ -133,22 +133,21 @@ def fact_reader(separator: str | None = None) -> LineReader:
 
 
 def _divide(objects: str, separator: str | None) -> list[str]:
-    """Take the objects of a line apart."""
     parts = [part.strip(" ") for part in objects.split(separator or " ")]
     parts = [part for part in parts if part]
     return parts if separator or all(map(is_freebase, parts)) else [objects]
 
 
 def facts_in_columns(block: Block) -> RecordBatch | None:
-    """Read a clean block of facts at once; return None if a line of it needs a closer look."""
+    """Read a clean block of facts at once; return None if a line needs closer inspection."""
     table = _parse_columns(block.text, columns=3)
     if table is None:
         return None
     subjects, relations, objects = (column.combine_chunks() for column in table.columns)
-    # For every line, for every object of it: one row, with the subject and the relation of the line.
+    # One row for every object of every line, with the line's subject and relation.
     lists = pc.split_pattern(objects, " ")
     parents, objects = pc.list_parent_indices(lists), pc.list_flatten(lists)
-    # A space that divides no objects stands somewhere inside or around an id.
+    # Any other space is inside or next to an id.
     if count_byte(block.text, " ") != len(objects) - len(lists):
         return None
     subjects, relations, objects = (_dotted(column) for column in (subjects, relations, objects))
@@ -159,17 +158,17 @@ def facts_in_columns(block: Block) -> RecordBatch | None:
 
 
 def _dotted(column: pa.StringArray) -> pa.StringArray | None:
-    """Do what `canonical_id` does to the links of a column; return None if one is no link of Freebase, or empty."""
+    """Apply `canonical_id` to a column of links; return None if one is empty or not a link of Freebase."""
     if not pc.all(pc.starts_with(column, _PREFIX)).as_py() or pc.min(pc.binary_length(column)).as_py() == len(_PREFIX):
         return None
-    # In bytes, since Arrow looks for the starts of letters otherwise: the prefix is ASCII.
+    # In bytes, since Arrow would search for character boundaries; the prefix is ASCII.
     ids = pc.binary_slice(column.view(pa.binary()), len(_PREFIX), _LONGEST)
     _, offsets, letters = ids.buffers()
     return pa.StringArray.from_buffers(len(ids), offsets, pa.py_buffer(letters.to_pybytes().translate(_DOTS)))
 
 
 def statement_reader(language: str) -> LineReader:
-    """Make the reader of name and type lines that keeps names in some languages."""
+    """Return a reader of lines of names and types that keeps names in some languages."""
     languages = Languages.read(language)
 
     def read_statement(number: int, line: str, rows: Rows, skips: Skips) -> None:
@@ -199,7 +198,7 @@ def statement_reader(language: str) -> LineReader:
 
 
 def _angled(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Take the ids out of `<fb:...>`; return None if one of them is spelt otherwise, or empty."""
+    """Extract the ids from `<fb:...>`; return None if one is empty or written differently."""
     if not pc.all(pc.and_(pc.starts_with(column, "<fb:"), pc.ends_with(column, ">"))).as_py():
         return None
     if pc.min(pc.binary_length(column)).as_py() <= len("<fb:>"):
@@ -208,12 +207,12 @@ def _angled(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def _sliced(column: pa.ChunkedArray, start: int, stop: int) -> pa.ChunkedArray:
-    """Cut letters of ASCII off both ends: in bytes, since Arrow looks for the starts of letters otherwise."""
+    """Cut ASCII characters off both ends; in bytes, since Arrow would search for character boundaries."""
     return pc.binary_slice(column.cast(pa.binary()), start, stop).cast(pa.string())
 
 
 def _unescaped(column: pa.StringArray) -> pa.StringArray | None:
-    """Undo the escapes of a column; return None if one of them brings what cannot be stored."""
+    """Undo the escapes of a column; return None if the result of one cannot be stored."""
     mask = pc.match_substring(column, "\\")
     plain = [unescape(literal) for literal in column.filter(mask).to_pylist()]
     if not plain:
@@ -222,7 +221,7 @@ def _unescaped(column: pa.StringArray) -> pa.StringArray | None:
 
 
 def statements_in_columns(block: Block, language: str) -> RecordBatch | None:
-    """Read a clean block of names or types at once; return None if a line of it needs a closer look."""
+    """Read a clean block of names or types at once; return None if a line needs closer inspection."""
     table = _parse_columns(block.text, columns=4)
     if table is None or not pc.all(pc.equal(table.column(3), ".")).as_py():
         return None
@@ -234,7 +233,7 @@ def statements_in_columns(block: Block, language: str) -> RecordBatch | None:
     if kinds == {TYPE_PREDICATE}:
         types = _angled(value)
         return None if types is None else batch_of("types", [entities, types], block.first_line)
-    # Names in the first language alone are clean; the line reader sorts out the others by their rank.
+    # Only names in the first language are clean; the line reader ranks the others.
     first = Languages.read(language).tags[0]
     tag = f'"@{first}'
     if not kinds <= NAME_PREDICATES.keys():
@@ -249,21 +248,21 @@ def statements_in_columns(block: Block, language: str) -> RecordBatch | None:
 
 
 _COUNT = re.compile("[0-9]{1,15}")
-"""A count: longer numbers are not exact where they become shares."""
+"""A count; longer numbers would lose precision as shares."""
 
 
 class CountsReading(Reading):
-    """One pass over a file of counts."""
+    """A pass over a file of counts."""
 
     def batches(self) -> Iterator[RecordBatch]:
-        """Yield the counts of a file; raise TooManyBadLines at its end where too many lines are none."""
+        """Yield the counts of a file; raise TooManyBadLines at its end if too many lines are bad."""
         for block in self.blocks():
             yield from read_lines(block, _read_count, self.skips).batches()
         self.skips.check()
 
 
 def _read_count(number: int, line: str, rows: Rows, skips: Skips) -> None:
-    """Read a line into entity, key of the name, and count; count it among what is left out where it is none."""
+    """Read a line into entity, key of the name, and count, or count it as left out."""
     *name, entity, count = line.split("\t") if "\t" in line else ("", "", line)
     count = count.strip()
     if len(name) > 1 or not entity.strip() or not _COUNT.fullmatch(count):

@@ -1,4 +1,4 @@
-"""Source files as blocks of whole lines: decompressed by suffix, hashed, and refused when they are damaged."""
+"""Source files as blocks of whole lines: decompressed by suffix, hashed, and refused if damaged."""
 
 import bz2
 import codecs
@@ -24,16 +24,16 @@ BLOCK = 8 << 20
 """Bytes of text in a block; a longer line makes a longer block."""
 
 _SAMPLE = 1 << 20
-"""Bytes by which an encoding is told."""
+"""Bytes used to detect an encoding."""
 
 _HEAD = 512
-"""Bytes that are looked at for the mark of a packed file, and read before any text is given."""
+"""Bytes searched for the signature of a packed file, read before any text is returned."""
 
 PAGE = 4096
-"""Bytes that are looked at for a page: the root of an OWL file stands behind a licence and its entities."""
+"""Bytes searched for a web page; the root of an OWL file follows a licence and entity declarations."""
 
 _LONGEST_LINE = 64 << 20
-"""Bytes: room for two million ids of Freebase; a packed file without a line end unpacks no further than this."""
+"""Bytes: room for two million ids of Freebase; a packed file without line ends is unpacked no further than this."""
 
 HTML = (b"<!", b"<html", b"<head", b"<?xml", b"<rss")
 _RDF_XML = re.compile(rb"<rdf:RDF|<!DOCTYPE rdf:RDF")
@@ -43,7 +43,7 @@ _ONTOLOGIES = {
     "OWL Manchester syntax": re.compile(rb"(?:Prefix|Ontology):\s"),
     "OBO": re.compile(rb"format-version:\s"),
 }
-"""Syntaxes of ontologies that are no RDF, and how each begins."""
+"""Ontology syntaxes other than RDF, and how each begins."""
 
 _CONTAINERS = {
     b"PK\x03\x04": ("a ZIP archive", "unpack it"),
@@ -51,16 +51,16 @@ _CONTAINERS = {
     b"ARROW1": ("Arrow", "name it .arrow or .feather"),
     b"SQLite format 3\x00": ("an SQLite file", "pass a table with an entity per row to --table with --query"),
 }
-"""Files by their first bytes that hold no text, and what may be done with each."""
+"""Files without text, recognised by their first bytes, and what to do with each."""
 
 _PIECE = 1 << 16
-"""Bytes unpacked at once: what is lost of a damaged file, at most."""
+"""Bytes unpacked at once: the most that is lost of a damaged file."""
 
 WORTHWHILE = 32 << 20
-"""Bytes of a packed file from which on threads that unpack it ahead save more than they cost."""
+"""Least size of a packed file, in bytes, for which threads that unpack ahead save more than they cost."""
 
 FEW = 4
-"""Cores up to which one thread by ISA-L, 500 MB/s, unpacks as much of a .gz as the others can parse."""
+"""Most cores for which one thread of ISA-L (500 MB/s) unpacks a .gz as fast as the others can parse it."""
 
 _MAGIC = {
     ".gz": (b"\x1f\x8b",),
@@ -79,7 +79,7 @@ _PACKED = (
 
 
 class _Digest(Protocol):
-    """A hash that takes bytes as they come."""
+    """A hash updated incrementally."""
 
     def update(self, data: bytes, /) -> None: ...
 
@@ -93,7 +93,7 @@ class _Unpacked(Protocol):
 
 
 def check_source(path: Path) -> None:
-    """Refuse a path that is no readable, non-empty file."""
+    """Raise an error if a path is not a readable, non-empty file."""
     try:
         status = path.stat()
     except (OSError, ValueError) as error:
@@ -106,7 +106,7 @@ def check_source(path: Path) -> None:
 
 
 def file_digest(path: Path) -> str:
-    """Hash a file as it lies on disk."""
+    """Return the hash of a file as stored on disk."""
     with open_source(path) as raw:
         return hashlib.file_digest(raw, "sha256").hexdigest()
 
@@ -119,7 +119,7 @@ class _RecodedText:
         self.decoder = codecs.getincrementaldecoder(encoding)()
 
     def read1(self, size: int = -1, /) -> bytes:
-        """Return some bytes, none at the end; raise UnicodeDecodeError where they are not in the encoding."""
+        """Return some bytes, none at the end; raise UnicodeDecodeError if the text is not in the encoding."""
         while piece := self.raw.read1(size):
             if text := self.decoder.decode(piece).encode():
                 return text
@@ -127,12 +127,12 @@ class _RecodedText:
 
 
 def encoding_of(path: Path) -> str:
-    """Return the encoding of a packed or plain file of text, empty for UTF-8."""
+    """Return the encoding of a packed or plain text file; empty for UTF-8."""
     check_source(path)
     with open_source(path) as opened:
         stream = _decompressed(_HashingFile(opened, hashlib.sha256()), str(path), path.suffix)
         sample = b""
-        # What cannot be unpacked is told by who reads the file.
+        # Damage is reported when the file is read.
         with suppress(EOFError, OSError, zlib.error, lzma.LZMAError):
             while len(sample) < _SAMPLE and (piece := stream.read1(_PIECE)):
                 sample += piece
@@ -146,8 +146,8 @@ def read_blocks(
 ) -> Iterator[Block]:
     """Yield a file's lines in blocks; memory grows with the longest line, not with the file.
 
-    Raises SourceMissing, SourceEmpty, SourceDamaged, and WrongFormat for a page saved in a file's place, or another
-    encoding than was named.
+    Raises SourceMissing, SourceEmpty, SourceDamaged, and WrongFormat for a web page saved in place of the file or a
+    wrong encoding.
     """
     check_source(path)
     with open_source(path) as opened, ExitStack() as stack:
@@ -195,7 +195,7 @@ def read_blocks(
 
 
 def open_source(path: Path) -> io.BufferedReader:
-    """Open a file that may not be readable."""
+    """Open a file; raise an error if it is not readable."""
     try:
         return path.open("rb")
     except OSError as error:
@@ -203,7 +203,7 @@ def open_source(path: Path) -> io.BufferedReader:
 
 
 def _check_packing(path: Path, start: bytes) -> None:
-    """Refuse a file whose first bytes belie its suffix."""
+    """Raise WrongFormat if a file's first bytes contradict its suffix."""
     magic = _MAGIC.get(path.suffix.lower(), ())
     for mark, (container, advice) in _CONTAINERS.items():
         if start.startswith(mark):
@@ -220,7 +220,7 @@ def _check_packing(path: Path, start: bytes) -> None:
 
 
 def _refuse_page(path: Path, start: bytes) -> None:
-    """Refuse a web page, what a dead download link usually leaves, and text of another encoding."""
+    """Raise WrongFormat for a web page, the usual result of a dead download link, or for text in another encoding."""
     if encoding := wide_encoding(start):
         cure = f"convert it with: iconv -f {encoding} -t UTF-8"
         raise WrongFormat.at(path, f"found {encoding}, expected UTF-8; {cure}", line=1)
@@ -257,7 +257,7 @@ class _HashingFile(io.RawIOBase):
 
 
 class _Decompressor(Protocol):
-    """The contract of the objects by which `bz2` and `lzma` unpack a stream."""
+    """The interface by which `bz2` and `lzma` unpack a stream."""
 
     @property
     def eof(self) -> bool: ...
@@ -272,10 +272,10 @@ class _Decompressor(Protocol):
 
 
 class _PackedStreams:
-    """The text of packed streams that follow one another, read to the last byte.
+    """The text of consecutive packed streams, read to the last byte.
 
-    `damage` is what the decompressor raises for bytes that are none of its format. `bz2.open` and `lzma.open` take
-    whatever does not begin a stream for the end of the file, damage too.
+    `damage` is what the decompressor raises for bytes of another format. `bz2.open` and `lzma.open` are not used, since
+    they take anything but the start of a stream, even damage, for the end of the file.
     """
 
     def __init__(
@@ -302,7 +302,7 @@ class _PackedStreams:
                     self.data = more.lstrip(self.padding)
                 if not self.data:
                     return b""
-                # pbzip2 writes many streams one after the other, which are one text.
+                # pbzip2 writes many consecutive streams that form one text.
                 self.stream = self.start()
             elif self.stream.needs_input and not self.data:
                 self.data = self.raw.read1(_PIECE)
@@ -318,7 +318,7 @@ class _PackedStreams:
 
 
 class _ParallelStream:
-    """The text of a packed file that rapidgzip unpacks on all cores; the file is hashed as far as it has come."""
+    """The text of a file that rapidgzip unpacks on all cores; the file is hashed as it is read."""
 
     def __init__(self, raw: _HashingFile, path: str, suffix: str) -> None:
         import rapidgzip
@@ -330,7 +330,7 @@ class _ParallelStream:
         self.stream = start(path, parallelization=len(os.sched_getaffinity(0)))
 
     def read1(self, size: int = -1) -> bytes:
-        """Return at most `size` bytes, none at the end of the file; raise OSError where it is damaged."""
+        """Return at most `size` bytes, none at the end of the file; raise OSError if it is damaged."""
         try:
             piece: bytes = self.stream.read(size)
             reached = -(-self.stream.tell_compressed() // 8)
@@ -342,19 +342,19 @@ class _ParallelStream:
         return piece
 
     def close(self) -> None:
-        """End its threads, which must not outlive the interpreter."""
+        """Stop its threads, which must not outlive the interpreter."""
         self.stream.close()
 
 
 def _gzip_stream(raw: _Unpacked) -> _PackedStreams:
-    """Unpack a .gz file by ISA-L, in less than half of the time of zlib."""
+    """Unpack a .gz file with ISA-L, in less than half the time of zlib."""
     from isal.igzip_lib import DECOMP_GZIP, IgzipDecompressor, IsalError
 
     return _PackedStreams(raw, lambda: IgzipDecompressor(flag=DECOMP_GZIP), padding=b"\0", damage=IsalError)  # type: ignore[arg-type]
 
 
 def _is_parallel(path: str, suffix: str) -> bool:
-    """Return whether a file is worth several cores, and rapidgzip is installed."""
+    """Return whether a file is worth several cores and rapidgzip is installed."""
     return (
         (suffix == ".bz2" or (suffix == ".gz" and (len(os.sched_getaffinity(0)) > FEW or not is_installed("isal"))))
         and os.path.getsize(path) >= WORTHWHILE
@@ -367,7 +367,7 @@ def is_installed(package: str) -> bool:
 
 
 def _decompressed(raw: _HashingFile, path: str, suffix: str) -> _Unpacked:
-    """Undo the compression that a suffix announces."""
+    """Undo the compression that the suffix names."""
     if _is_parallel(path, suffix.lower()):
         return _ParallelStream(raw, path, suffix.lower())
     match suffix.lower():

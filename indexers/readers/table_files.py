@@ -1,4 +1,4 @@
-"""Tables that are no text: Parquet, Arrow, SQLite, DuckDB and spreadsheets; and which reader a source has."""
+"""Binary tables (Parquet, Arrow, SQLite, DuckDB, spreadsheets), and the choice of a source's reader."""
 
 import re
 import sqlite3
@@ -26,17 +26,17 @@ from kbtools.indexers.readers.table_rows import BLANK, NO_TEXT, Layout, StrangeC
 from kbtools.text.encodings import is_utf_8
 
 ROWS = 50_000
-"""Rows that are laid out at once: some 10 MB of text."""
+"""Rows laid out at once: some 10 MB of text."""
 
 _PIECE = 1 << 20
-"""Bytes that are read of a column at once, however large its row groups are."""
+"""Bytes of a column read at once, however large its row groups are."""
 
 MAGIC = {".parquet": (b"PAR1",), ".arrow": (b"ARROW1", b"\xff\xff\xff\xff"), ".feather": (b"ARROW1",)}
 BINARY = (*MAGIC, *DATABASES, *SPREADSHEETS)
 
 
 class TableReading(Reading):
-    """One pass over a table that is no text, or that has an entity per row."""
+    """A pass over a binary table, or one with an entity per row."""
 
     def batches(self) -> Iterator[RecordBatch]:
         """Yield the rows of the wanted kind; raise TooManyBadLines at the end of a source with too many."""
@@ -58,7 +58,7 @@ class TableReading(Reading):
             self.progress(self.meter.size)
 
     def rows(self, layout: Layout) -> Iterator[TableRows]:
-        """Return the rows of the table, by its suffix or, in text, by how it begins."""
+        """Return the rows of the table, by its suffix or, for text, by its beginning."""
         path, suffix, query = self.source.path, suffix_of(self.source.path), self.options.wide.query
         if suffix in SPREADSHEETS:
             return _sheet_rows(path, self.options.wide.sheet, layout, self.skips)
@@ -71,7 +71,6 @@ class TableReading(Reading):
         return self.text_rows(layout, suffix)
 
     def text_rows(self, layout: Layout, suffix: str) -> Iterator[TableRows]:
-        """Return the rows of a table in text."""
         blocks = self.blocks()
         first = next(blocks)
         readers: dict[str, Any] = {"jsonl": JSONLinesReader, "tsv": TSVReader, "csv": CSVReader}
@@ -82,14 +81,14 @@ class TableReading(Reading):
         return rows
 
     def header(self) -> list[str]:
-        """Return the columns of a table of entities, as far as its header says."""
+        """Return the columns of a table of entities that its header names."""
         layout = EntityLayout(self.source, self.options, self.skips)
         next(self.rows(layout), None)
         return layout.header
 
 
 def check_columns(sources: Sequence[Source], options: ReadOptions) -> None:
-    """Refuse options that name a column which no table has; fields of JSON Lines, which may come later, are free."""
+    """Raise an error if an option names a column that no table has; JSON Lines are exempt, as fields may appear later."""
     wide = options.wide
     named = {"id": (wide.subject,), "name": wide.name, "alias": wide.alias, "type": wide.type}
     named |= {"description": wide.description, "link-column": wide.link}
@@ -102,7 +101,7 @@ def check_columns(sources: Sequence[Source], options: ReadOptions) -> None:
             if suffix in JSONLinesReader.suffixes:
                 return
             header += TableReading(source, options).header()
-    # `label@de` is the column `label`, or `label` each of the columns `label@de` and `label@en`.
+    # `label@de` means the column `label`, and `label` any of the columns `label@de` and `label@en`.
     stems = [*header, *(name.rpartition("@")[0] for name in header)]
     for option, heads in named.items():
         for head in filter(None, heads):
@@ -112,7 +111,7 @@ def check_columns(sources: Sequence[Source], options: ReadOptions) -> None:
 
 
 def open_reading(source: Source, options: ReadOptions, progress: Callable[[int], None] = lambda size: None) -> Reading:
-    """Begin to read a source: a table that is no text by its suffix, unless a reader is named for it."""
+    """Open a source for reading: a binary table by its suffix, unless a reader is named."""
     if source.kind == "counts":
         return CountsReading(source, options, progress=progress)
     binary = suffix_of(source.path) in BINARY and not (source.format or options.format)
@@ -120,7 +119,7 @@ def open_reading(source: Source, options: ReadOptions, progress: Callable[[int],
 
 
 def open_columnar(path: Path) -> Iterator[pa.RecordBatch]:
-    """Yield the record batches of a file; raise WrongFormat where it is another kind of file than its suffix says."""
+    """Yield the record batches of a file; raise WrongFormat if its content does not match its suffix."""
     check_source(path)
     with open_source(path) as file:
         start = file.read(8)
@@ -141,7 +140,7 @@ def open_columnar(path: Path) -> Iterator[pa.RecordBatch]:
                 opened = ipc.open_file(mapped)
                 yield from (opened.get_batch(place) for place in range(opened.num_record_batches))
                 return
-            # Streams may follow one another, each with its columns.
+            # Several streams may follow one another, each with its own columns.
             while mapped.tell() < mapped.size():
                 yield from ipc.open_stream(mapped)
     except (pa.ArrowException, OSError) as error:
@@ -153,7 +152,7 @@ def _damaged(path: Path, error: Exception) -> WrongFormat:
 
 
 def _numbered(batches: Iterable[pa.RecordBatch], layout: Layout, skips: Skips) -> Iterator[TableRows]:
-    """Yield rows that stand in no lines with their numbers; columns of objects are no values."""
+    """Yield rows without line numbers, numbered in order; columns of objects are left out."""
     names: list[str] = []
     for batch in batches:
         if batch.schema.names != names:
@@ -162,7 +161,7 @@ def _numbered(batches: Iterable[pa.RecordBatch], layout: Layout, skips: Skips) -
                 left_out = {field.name for field in batch.schema if _holds_objects(field.type)}
                 if left_out:
                     skips.note(f"columns of objects, left out: {', '.join(map(repr, sorted(left_out)))}", line=1)
-                # The numbers of rows that pandas writes into the file.
+                # The row numbers that pandas writes into the file.
                 left_out |= {name for name in names if re.fullmatch(r"__index_level_\d+__", name)}
             used = [place for place, name in enumerate(names) if name not in left_out]
             heads = [names[place] for place in used]
@@ -177,7 +176,7 @@ def _numbered(batches: Iterable[pa.RecordBatch], layout: Layout, skips: Skips) -
 
 
 def _plain_column(column: pa.Array, name: str, strange: list[StrangeCell]) -> pa.Array:
-    """Return a column of values; cells that hold none are null, and strange: objects, and what is no finite number."""
+    """Return a column of values; objects and numbers that are not finite become null and strange."""
     if _holds_objects(column.type):
         faulty, column = pc.is_valid(column), pa.nulls(len(column), pa.string())
     elif pa.types.is_floating(column.type):
@@ -189,7 +188,7 @@ def _plain_column(column: pa.Array, name: str, strange: list[StrangeCell]) -> pa
 
 
 def _holds_objects(kind: pa.DataType) -> bool:
-    """Return whether the values of a column, or of the lists in it, are bytes or have parts of their own."""
+    """Return whether the values of a column, or of its lists, are bytes or structures."""
     while is_list(kind):
         kind = kind.value_type
     binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
@@ -197,13 +196,13 @@ def _holds_objects(kind: pa.DataType) -> bool:
 
 
 def _query_duckdb(path: Path, query: str) -> Iterator[pa.RecordBatch]:
-    """Ask a DuckDB file, which is only read."""
+    """Query a DuckDB file, opened read-only."""
     import duckdb
 
     try:
         with duckdb.connect(str(path), read_only=True) as connection:
             statements = connection.extract_statements(query)
-            # COPY writes files though the database is read alone; a PIVOT is several statements in one.
+            # COPY writes files even if the database is read-only; a PIVOT counts as several statements.
             reading = (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI)
             if len(statements) != 1 or statements[0].type not in reading:
                 raise WrongFormat.at(path, f"--query takes one SELECT, found {query!r:.60}")
@@ -214,9 +213,9 @@ def _query_duckdb(path: Path, query: str) -> Iterator[pa.RecordBatch]:
 
 
 def _query_sqlite(path: Path, query: str) -> Iterator[pa.RecordBatch]:
-    """Ask an SQLite file, which is only read; each value comes as text."""
+    """Query an SQLite file, opened read-only; every value is returned as text."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-        # VACUUM INTO writes another file, which it attaches.
+        # VACUUM INTO attaches and writes another file.
         connection.set_authorizer(
             lambda action, *_: sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
         )
@@ -228,7 +227,7 @@ def _query_sqlite(path: Path, query: str) -> Iterator[pa.RecordBatch]:
 
 
 def _sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterator[TableRows]:
-    """Yield the rows of a spreadsheet under its header, the sheet that is named or the first one that holds any."""
+    """Yield the rows under the header of the named sheet of a spreadsheet, or of the first sheet that has any."""
     try:
         import python_calamine
     except ImportError as error:
@@ -260,7 +259,7 @@ def _sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterato
     place = header_place(cells, layout)
     skips.lines += len(cells)
     header = list(cells[place]) if cells else []
-    # A row is as wide as the widest of the sheet: columns without a head and a cell are none.
+    # All rows are as wide as the widest of the sheet; columns without head and cells are dropped.
     while header and not any(row[len(header) - 1] for row in cells[place:]):
         header.pop()
     layout.begin(header, place + 1)

@@ -1,4 +1,4 @@
-"""Rows of a table on their way to record batches: columns of text or of lists of it, and the values in them."""
+"""Rows of a table before they become record batches: columns of text or lists of text, and their values."""
 
 import re
 from ast import literal_eval
@@ -17,7 +17,7 @@ from kbtools.kb.ids import TOPIC, canonical_property
 
 SAYING = ("name", "alias", "description")
 MOST_COLUMNS = 10_000
-"""Columns of a table: more are no table, and cost a minute for a million of them."""
+"""Most columns of a table; a million columns would cost a minute, and are not a table."""
 
 REWRITTEN = r"^(<|fb:|ns:|/?[mg]/[01]|(https?://)?(www\.|rdf\.)?freebase\.com/)"
 """The beginnings of all spellings that `canonical_id` rewrites."""
@@ -27,20 +27,20 @@ TOTAL_WORDS = (
     "somme|somma|suma|summa|razem|celkem|итого|всего|合计|合計|总计|総計|小计|小計"
 )
 _TOTALS = re.compile(rf"\b({TOTAL_WORDS})\b", re.IGNORECASE)
-"""Words of the rows, without an id, under which spreadsheets sum up others."""
+"""Words in rows without an id in which spreadsheets sum up other rows."""
 
 BLANK, TOTAL, NOTE, REPEATED_HEADER = "blank line", "row of totals", "note", "repeated header"
-"""Kinds of rows that are left out and are no bad lines."""
+"""Kinds of rows that are left out without counting as bad lines."""
 
 NO_TEXT = "neither text nor number"
-"""What a cell holds that is no value: an object, or what is no finite number."""
+"""The fault of a cell with an object or a number that is not finite."""
 
 Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class StrangeCell:
-    """A cell that holds no text that can be stored: its row, its column, and what it holds."""
+    """A cell whose value cannot be stored: its row, its column and its fault."""
 
     row: int
     column: str
@@ -49,7 +49,7 @@ class StrangeCell:
 
 @dataclass(slots=True)
 class TableRows:
-    """Rows in columns of text or of lists of it, and the line of each; `text` holds the lines from `first_line` on."""
+    """Rows in columns of text or lists of text, and the line of each; `text` holds the lines from `first_line` on."""
 
     columns: pa.RecordBatch
     lines: Sequence[int]
@@ -59,7 +59,7 @@ class TableRows:
     split: list[bytes] = field(default_factory=list)
 
     def shown(self, row: int) -> str:
-        """Return a row as its file has it, for a report."""
+        """Return a row as written in its file, for a report."""
         if not self.text:
             return str(self.columns.slice(row, 1).to_pylist()[0])
         self.split = self.split or self.text.split(b"\n")
@@ -76,7 +76,7 @@ class TableRows:
         return 0 <= place < len(self.split) and not self.split[place].strip(b' \t\r,;|"')
 
     def without(self, left_out: Collection[int]) -> "TableRows":
-        """Return the other rows."""
+        """Return all rows except some."""
         kept = np.setdiff1d(np.arange(len(self.lines)), list(left_out))
         places = {row: place for place, row in enumerate(kept.tolist())}
         strange = [replace(cell, row=places[cell.row]) for cell in self.strange if cell.row in places]
@@ -84,7 +84,7 @@ class TableRows:
         return replace(self, columns=self.columns.take(pa.array(kept)), lines=lines, strange=strange)
 
     def count(self, faults: Mapping[int, str], skips: Skips) -> None:
-        """Count the rows that cannot be used by their fault; a blank line is none."""
+        """Count the rows that cannot be used by their fault; a blank line is not bad."""
         rows_by_fault: dict[str, list[int]] = {}
         for row, fault in sorted(faults.items()):
             if fault.startswith("nothing under"):
@@ -98,21 +98,21 @@ class TableRows:
 
 
 class Layout(Protocol):
-    """A lay-out of the rows of a table."""
+    """A layout of the rows of a table."""
 
     strict: bool
-    """Whether truth values and lists in lists are faults; else they are text, and lists."""
+    """Whether truth values and nested lists are faults; else they become text and lists."""
 
     def fits(self, header: Sequence[str]) -> bool:
         """Return whether a line may be the header of the table."""
         ...
 
     def begin(self, header: Sequence[str], number: int, *, advice: str = "") -> None:
-        """Take the header that stands for all rows; raise WrongFormat where a column is missing."""
+        """Set the header of all rows; raise WrongFormat if a column is missing."""
         ...
 
     def needs(self, fields: Iterable[str]) -> list[str]:
-        """Return those of some columns that are used."""
+        """Return the columns that are used."""
         ...
 
     def lay_out(self, rows: TableRows) -> Iterator[RecordBatch]: ...
@@ -123,7 +123,6 @@ class Layout(Protocol):
 
 
 def laid_out(layout: Layout, rows: Iterable[TableRows]) -> Iterator[RecordBatch]:
-    """Yield the tables of all rows."""
     for part in rows:
         if part.columns.num_rows:
             yield from layout.lay_out(part)
@@ -132,13 +131,12 @@ def laid_out(layout: Layout, rows: Iterable[TableRows]) -> Iterator[RecordBatch]
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The values of a column, trimmed and none of them empty, with the row of each, ascending; a list has several."""
+    """The values of a column, trimmed and not empty, with the row of each, ascending; a list has several."""
 
     texts: pa.Array
     rows: Places
 
     def kept(self, mask: pa.Array) -> "Cells":
-        """Return some of the values."""
         if pc.all(mask).as_py():
             return self
         return Cells(self.texts.filter(mask), self.rows[mask.to_numpy(zero_copy_only=False)])
@@ -148,12 +146,12 @@ class Cells:
         return np.bincount(self.rows, minlength=count)
 
     def lacking(self, count: int) -> Places:
-        """Return the rows without a value, or with one that has become empty, as `<fb:>` does where ids are spelt."""
+        """Return the rows without a value, or with one that became empty, as the id `<fb:>` does."""
         emptied = self.rows[pc.equal(self.texts, "").to_numpy(zero_copy_only=False)]
         return np.union1d(np.flatnonzero(self.sizes(count) == 0), emptied)
 
     def completed(self, count: int) -> "Cells":
-        """Return the values, and an empty one for each row that has none."""
+        """Return the values, with an empty one for each row without values."""
         absent = np.flatnonzero(self.sizes(count) == 0)
         if not len(absent):
             return self
@@ -162,14 +160,14 @@ class Cells:
         return Cells(pa.concat_arrays([self.texts, repeated("", len(absent))]).take(pa.array(order)), rows[order])
 
     def first_of_each(self, count: int) -> pa.Array:
-        """Return the first value of each row, empty where it has none."""
+        """Return the first value of each row; empty if it has none."""
         cells = self.completed(count)
         if len(cells.texts) == count:
             return cells.texts
         return cells.texts.take(pa.array(np.flatnonzero(np.diff(cells.rows, prepend=-1))))
 
     def beside(self, column: pa.Array) -> pa.Array:
-        """Return what a column with one value a row has beside each value."""
+        """Return, for each value, the value of its row in another column."""
         whole = len(self.rows) == len(column) and bool((np.diff(self.rows) == 1).all())
         return column if whole else column.take(pa.array(self.rows))
 
@@ -181,15 +179,15 @@ class Cells:
 
 
 def contains(column: pa.Array, letter: str) -> bool:
-    """Return whether a letter of ASCII is in the memory of a column of text, that of the rows around it too."""
+    """Return whether an ASCII letter occurs in the memory of a column of text, including rows outside its slice."""
     buffer = column.buffers()[2]
     return buffer is not None and bool((np.frombuffer(buffer, np.uint8) == ord(letter)).any())
 
 
 def read_cells(column: pa.Array, separator: str | None = None, *, words: bool = False) -> Cells:
-    """Return the values of a column: lists are taken apart, in cells with a separator too; their empty parts go.
+    """Return the values of a column: lists, and cells with a separator, are split and their empty parts dropped.
 
-    Where the separator stands between the `words` of a text, only cells such as `["a", "b"]` are lists.
+    If the separator also separates the `words` of a text, only cells such as `["a", "b"]` are split.
     """
     if separator is not None and not is_list(column.type):
         column = _divided(as_text(column), separator, words=words)
@@ -202,7 +200,7 @@ def read_cells(column: pa.Array, separator: str | None = None, *, words: bool = 
 
 
 def first_filled(columns: Sequence[pa.Array]) -> pa.Array:
-    """Return the cells of the first column that has one, row by row."""
+    """Return, row by row, the cell of the first column that has one."""
     if len(columns) == 1:
         return columns[0]
     if any(is_list(column.type) for column in columns):
@@ -219,7 +217,7 @@ def trimmed(column: pa.Array) -> pa.Array:
 
 
 def _divided(column: pa.Array, separator: str, *, words: bool) -> pa.Array:
-    """Take cells with lists apart: `["a", "b"]` as pandas writes it, or parts with the separator between."""
+    """Split cells with lists: `["a", "b"]` as pandas writes it, or parts with the separator between them."""
     if not words and not pc.any(pc.match_substring_regex(column, r"^\s*\[.*\]\s*$")).as_py():
         return pc.split_pattern(column, separator)
     lists = [cell and (_listed(cell) or ([cell] if words else cell.split(separator))) for cell in column.to_pylist()]
@@ -227,7 +225,7 @@ def _divided(column: pa.Array, separator: str, *, words: bool) -> pa.Array:
 
 
 def _listed(cell: str) -> list[str]:
-    """Return the values of a cell that holds a list as Python writes it, none where it holds no such list."""
+    """Return the values of a cell that holds a Python list; empty if it holds none."""
     if not (cell.strip().startswith("[") and cell.strip().endswith("]")):
         return []
     try:
@@ -239,9 +237,9 @@ def _listed(cell: str) -> list[str]:
 
 
 def as_text(column: pa.Array) -> pa.Array:
-    """Write numbers, dates and categories as text; a whole number has no fraction, whatever its column holds."""
+    """Write numbers, dates and categories as text; a whole number has no fraction, even in a column of floats."""
     if pa.types.is_dictionary(column.type):
-        # Not decoded: polars keeps categories as views of texts, which cannot be taken by their places.
+        # Not decoded: polars keeps categories as string views, for which `take` fails.
         return as_text(column.dictionary).take(column.indices)
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_finite(column), column, None)
@@ -249,7 +247,7 @@ def as_text(column: pa.Array) -> pa.Array:
         numbers = pc.cast(pc.if_else(whole, column, 0), pa.int64())
         return pc.if_else(whole, pc.cast(numbers, pa.string()), pc.cast(column, pa.string()))
     if pa.types.is_timestamp(column.type):
-        # A day without an hour is a date.
+        # A timestamp at midnight is a date.
         texts = pc.replace_substring_regex(pc.cast(column, pa.string()), r"\.0+(Z?)$", r"\1")
         texts = pc.replace_substring_regex(texts, r" 00:00:00$", "")
         return pc.replace_substring(texts, " ", "T")
@@ -261,17 +259,17 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def canonical_column(column: pa.Array, beside: pa.Array | None = None) -> pa.Array:
-    """Return the ids of a column in their canonical form; `beside` holds those that tell Freebase's properties."""
+    """Return the ids of a column in canonical form; `beside` holds ids that reveal properties of Freebase."""
     column = _respell(column, pc.match_substring_regex(column, REWRITTEN), "")
     if beside is None:
         return column
     property_of_topic = pc.and_(pc.starts_with(column, "/"), pc.match_substring_regex(beside, f"^({TOPIC.pattern})$"))
-    # Any id of Freebase says the same of the properties beside it.
+    # Any id of Freebase does: it marks the adjacent property as Freebase's.
     return _respell(column, property_of_topic, "m.0abc")
 
 
 def _respell(column: pa.Array, mask: pa.Array, beside: str) -> pa.Array:
-    """Rewrite the ids of some rows, each distinct one once."""
+    """Rewrite the ids of some rows, each distinct id once."""
     if not pc.any(mask).as_py():
         return column
     distinct = column.filter(mask).dictionary_encode()
@@ -280,7 +278,7 @@ def _respell(column: pa.Array, mask: pa.Array, beside: str) -> pa.Array:
 
 
 def language_ranks(languages: Languages, tags: pa.Array) -> pa.Array:
-    """Return the place of each language among those that are asked for, null of one that is not."""
+    """Return the position of each language among the wanted ones; null if it is not wanted."""
     distinct = tags.dictionary_encode()
     ranks = [languages.rank(tag) for tag in distinct.dictionary.to_pylist()]
     return pa.array(ranks, pa.uint8()).take(distinct.indices)
@@ -289,7 +287,7 @@ def language_ranks(languages: Languages, tags: pa.Array) -> pa.Array:
 def named_batch(
     kind: str, entities: pa.Array, ranks: pa.Array, texts: pa.Array, tags: pa.Array, line: int
 ) -> RecordBatch:
-    """Return names, aliases, descriptions or names of relations as a table; aliases have a rank of their own."""
+    """Build a table of names, aliases, descriptions or names of relations; aliases have a rank of their own."""
     if kind == "alias":
         ranks = pa.repeat(pa.scalar(ALIAS, pa.uint8()), len(texts))
     kinds: dict[str, Kind] = {"description": "descriptions", "relation": "relations"}

@@ -1,4 +1,4 @@
-"""Wikidata's dumps: the JSON one, an array with an entity a line, and the truthy one in N-Triples."""
+"""Readers of Wikidata's dumps: JSON, an array with one entity per line, and truthy statements in N-Triples."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -20,18 +20,19 @@ from kbtools.processes import in_order
 _DIRECT = "http://www.wikidata.org/prop/direct/"
 SITELINKS = "http://wikiba.se/ontology#sitelinks"
 _DOCUMENT = re.compile(rb'\s*(?:\[\s*)?\{\s*(?:\n|"entities"\s*:)')
-"""The beginning of one document, indented or of Special:EntityData, in place of an entity a line: an object whose brace
-stands alone on its line, or one of entities by their ids."""
+"""The beginning of a single document instead of one entity per line: an indented object, or the output of
+Special:EntityData, entities by id.
+"""
 
 _LARGEST_DOCUMENT = 256 << 20
-"""Bytes of a document, which is read as a whole: some 1.5 GB of memory."""
+"""Largest document in bytes; it is read as a whole and takes some 1.5 GB of memory."""
 
 _CHUNK = 16
-"""Bits of an entity's number within a chunk: ids come close together, and a stray one costs 64 KiB."""
+"""Bits of an entity's number within a chunk: ids are mostly dense, and a stray one costs 64 KiB."""
 
 
 class WikidataReader:
-    """A reader of dumps of Wikidata: JSON, each entity as names, best statements and types; or truthy N-Triples."""
+    """A reader of Wikidata's dumps: JSON, giving names, best statements and types of each entity; or truthy N-Triples."""
 
     suffixes: ClassVar[tuple[str, ...]] = ()
     sample: ClassVar[bytes] = (
@@ -49,7 +50,7 @@ class WikidataReader:
         self.unclosed = 0
 
     def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
-        """Read each block on any core; then say whether the array came to its end."""
+        """Read each block on any core; then check that the array is complete."""
         blocks = iter(blocks)
         first = next(blocks)
         if first.text.lstrip().startswith((b"<", b"_:")):
@@ -70,7 +71,7 @@ class WikidataReader:
             self.skips.add("array without its end", line=self.skips.lines, text="no ] after the last entity")
 
     def entity_lines(self, blocks: Iterable[Block]) -> Block:
-        """Write the entities of a document of JSON a line each; raise WrongFormat where it is none, or too large."""
+        """Write the entities of a JSON document one per line; raise WrongFormat if it is not one, or too large."""
         path, text = self.source.path, b""
         for block in blocks:
             text += block.text
@@ -88,7 +89,7 @@ class WikidataReader:
         return Block(b"".join(msgspec.json.encode(entity) + b"\n" for entity in content), 1)
 
     def account(self, parsed: ParsedBlock) -> None:
-        """Add the account of a block to that of the file; name ids that came before."""
+        """Add the account of a block to that of the file; report repeated ids."""
         self.unclosed += parsed.unclosed
         self.skips.absorb(parsed.skips)
         repeated = self.seen.add(parsed.numbers)
@@ -98,18 +99,18 @@ class WikidataReader:
 
 
 def are_full(blocks: list[Block]) -> bool:
-    """Return whether blocks are not those of a small file, a line short of full."""
+    """Return whether blocks are nearly full, unlike those of a small file."""
     return sum(len(block.text) for block in blocks) >= len(blocks) * BLOCK // 2
 
 
 class _SeenNumbers:
-    """A set of the numbers of entities, a byte each: what a hundred million of them take is 100 MB."""
+    """A set of entity numbers with one byte each: a hundred million take 100 MB."""
 
     def __init__(self) -> None:
         self.chunks: dict[int, np.ndarray[Any, np.dtype[np.bool_]]] = {}
 
     def add(self, numbers: "np.ndarray[Any, np.dtype[np.int64]]") -> "np.ndarray[Any, np.dtype[np.bool_]]":
-        """Add numbers; tell which of them were there, or came before in the same array."""
+        """Add numbers; return a mask of those already present or repeated within the array."""
         repeated = np.ones(len(numbers), dtype=bool)
         repeated[np.unique(numbers, return_index=True)[1]] = False
         chunks = numbers >> _CHUNK
@@ -126,7 +127,7 @@ class _TruthyReader(NTriplesReader):
     """A reader of truthy statements of items, labels of items and properties, descriptions, and merged items."""
 
     def keep(self, number: int, triple: Any, rows: Rows) -> None:
-        """Turn a triple into the rows that the JSON dump would give, or count why not."""
+        """Convert a triple into the rows that the JSON dump would give, or count why not."""
         subject, predicate = self.spell(triple.subject), self.spell(triple.predicate)
         entity_id = subject.removeprefix(ENTITY)
         is_property = entity_id.startswith("P")
@@ -146,7 +147,7 @@ class _TruthyReader(NTriplesReader):
         rows.mark(number)
 
     def keep_label(self, entity_id: str, predicate: str, term: Any, number: int, rows: Rows) -> None:
-        """Keep a label, an alias or a description in one of the languages asked for."""
+        """Keep a label, alias or description in a wanted language."""
         rank = self.languages.rank(term.language)
         if rank is None:
             kind = f"literal in another language than {self.language!r}"
@@ -168,7 +169,7 @@ class _TruthyReader(NTriplesReader):
             rows.counts.append((entity_id, 0, int(sitelinks)))
 
     def keep_fact(self, entity_id: str, relation: str, term: Any, number: int, rows: Rows) -> None:
-        """Keep a statement; a blank node stands for a value that nobody knows."""
+        """Keep a statement, unless its value is unknown (a blank node)."""
         if isinstance(term, self.oxigraph.BlankNode):
             self.skips.add("statement of somevalue", line=number, text=f"{entity_id} {relation}", bad=False)
             return

@@ -1,4 +1,4 @@
-"""Lines of Wikidata's JSON dump as tables: names, the best statements of each property, types, and what counts."""
+"""Lines of Wikidata's JSON dump as tables: names, best statements of each property, types and counts."""
 
 import json
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ _Columns = tuple[list[Any], ...]
 class ParsedBlock:
     """The content of a block: tables, the account of its lines, and the numbers of its entities with their lines.
 
-    `unclosed` counts the arrays that begin in it, less those that end. A property's number is negative.
+    `unclosed` is the number of arrays that begin in it minus those that end. A property's number is negative.
     """
 
     batches: list[RecordBatch]
@@ -36,13 +36,12 @@ class ParsedBlock:
 
 
 class _EntityRows:
-    """Rows as columns of lists, which fill faster than tuples do."""
+    """Rows as lists of columns, which fill faster than tuples."""
 
     def __init__(self) -> None:
         self.columns: dict[Kind, _Columns] = {kind: tuple([] for _ in SCHEMAS[kind]) for kind in SCHEMAS}
 
     def batches(self, line: int) -> list[RecordBatch]:
-        """Lay the rows out as tables."""
         return [
             batch_of(kind, map(pa.array, columns, schema.types), line)
             for kind, schema in SCHEMAS.items()
@@ -50,26 +49,23 @@ class _EntityRows:
         ]
 
     def texts(self) -> Iterable[str]:
-        """Yield every id and text."""
         for columns in self.columns.values():
             for column in columns:
                 yield from (value for value in column if isinstance(value, str))
 
     def extend(self, other: "_EntityRows") -> None:
-        """Append other rows."""
         for kind, columns in other.columns.items():
             for column, values in zip(self.columns[kind], columns, strict=True):
                 column += values
 
 
 def _append(columns: _Columns, *values: object) -> None:
-    """Append a row."""
     for column, value in zip(columns, values, strict=True):
         column.append(value)
 
 
 class EntityParser:
-    """A reader of blocks of the dump, each by itself, so that several processes may."""
+    """A parser of blocks of the dump, independent of each other so that several processes can share them."""
 
     def __init__(self, path: str, options: ReadOptions) -> None:
         self.path = path
@@ -80,24 +76,24 @@ class EntityParser:
         self.decode = msgspec.json.Decoder(WikidataEntity).decode
 
     def __reduce__(self) -> tuple[type["EntityParser"], tuple[str, ReadOptions]]:
-        """Leave out the decoder, which is made anew in each process."""
+        """Omit the decoder, which each process builds for itself."""
         return EntityParser, (self.path, self.options)
 
     def parse(self, block: Block) -> ParsedBlock:
-        """Read the lines of a block; a line that is no entity adds no row."""
+        """Read the lines of a block; a line without an entity adds no row."""
         skips, rows = Skips(self.path, 1.0), _EntityRows()
         numbers: list[int] = []
         lines: list[int] = []
         redirects: list[RecordBatch] = []
         text, start, number, unclosed = block.text, 0, block.first_line - 1, 0
-        # Only then may a text have a NUL byte: the rows of each entity are looked through.
+        # Only then may a text contain a NUL byte, and the rows of each entity must be checked.
         careful = rb"\u0000" in text
         view = memoryview(text)
-        # A line is a part of the block that is not copied, and lives no longer than it is read.
+        # A line is a view of the block, and is not kept after it is read.
         while (end := text.find(b"\n", start)) >= 0:
             number += 1
             line: bytes | memoryview = view[start : end - 1]
-            if not text.startswith(b"},", end - 2):  # as all but a few lines end
+            if not text.startswith(b"},", end - 2):  # True of all but a few lines.
                 raw = text[start:end]
                 line, opens, closes = _strip_array(raw)
                 unclosed += opens - closes
@@ -110,7 +106,7 @@ class EntityParser:
             try:
                 entity = self.decode(line)
                 if entity.redirect is not None and entity.entity is not None:
-                    # A batch each, so that each has its line.
+                    # One batch each, so that each has its line.
                     pair = pa.array([entity.entity]), pa.array([entity.redirect])
                     redirects.append(batch_of("redirects", pair, number))
                     continue
@@ -134,9 +130,9 @@ class EntityParser:
     def read_entity(
         self, entity: WikidataEntity, line: bytes | memoryview, number: int, rows: _EntityRows, skips: Skips
     ) -> int:
-        """Add the rows of an entity; give its number, 0 where it has none. Nothing is added where ValueError is raised.
+        """Add the rows of an entity and return its number, 0 if it has none. Adds nothing if it raises ValueError.
 
-        Where a filter chooses, the rows are those of this entity alone.
+        With a filter, `rows` holds this entity alone.
         """
         entity_id = entity.id
         entity_number = int(entity_id[1:]) if entity_id[1:].isdecimal() else 0
@@ -172,7 +168,7 @@ class EntityParser:
         return entity_number
 
     def add_terms(self, terms: Members[Term], entity_id: str, columns: _Columns) -> bool:
-        """Add the labels or descriptions in the languages asked for; tell whether there is one."""
+        """Add the labels or descriptions in the wanted languages; return whether there is one."""
         entities, ranks, texts, tags = columns
         rank_of, before = self.ranks, len(entities)
         for tag, term in _members(terms):
@@ -185,7 +181,6 @@ class EntityParser:
         return len(entities) > before
 
     def add_aliases(self, aliases: Members[list[Term]], entity_id: str, columns: _Columns) -> None:
-        """Add the aliases in the languages asked for."""
         for tag, terms in _members(aliases):
             if self.ranks[tag] is not None:
                 for term in terms:
@@ -233,12 +228,12 @@ class EntityParser:
 
 
 def _members(record: dict[str, _T] | list[Any]) -> "Iterable[tuple[str, _T]]":
-    """Return the members of an object; an empty array stands for one without any."""
+    """Return the members of an object; an empty array stands for an empty object."""
     return record.items() if isinstance(record, dict) else ()
 
 
 def _strip_array(raw: bytes) -> tuple[bytes, bool, bool]:
-    """Take the ends of the array and the comma off a line; tell whether it opens and closes the array."""
+    """Remove array brackets and the comma from a line; return whether it opens and whether it closes the array."""
     line, opens, closes = raw.strip(), False, False
     if line[:1] != b"{":
         line = line.removeprefix(BOM)
@@ -253,7 +248,7 @@ def _strip_array(raw: bytes) -> tuple[bytes, bool, bool]:
 def _unknown_value(
     line: bytes | memoryview, relation: str, statement: Statement, statements: list[Statement]
 ) -> tuple[str, str]:
-    """Write a value of an unknown type as text, for which its line is read once more, whole; say which type it has."""
+    """Return a value of an unknown type as text, from a full parse of its line, and a note that names the type."""
     place = next(place for place, other in enumerate(statements) if other is statement)
     datavalue = msgspec.json.decode(line)["claims"][relation][place]["mainsnak"]["datavalue"]
     if "type" not in datavalue or "value" not in datavalue:
@@ -264,5 +259,5 @@ def _unknown_value(
 
 
 def _best(statements: list[Statement]) -> list[Statement]:
-    """Return the preferred statements, or all where none is preferred."""
+    """Return the preferred statements, or all if none is preferred."""
     return [statement for statement in statements if statement.rank == "preferred"] or statements

@@ -1,7 +1,7 @@
-"""Records of Wikidata's JSON dump, and its values as objects of facts: ids as they are, all else as plain literals.
+"""Records of Wikidata's JSON dump, and its values as objects of facts: entities as ids, all else as plain literals.
 
-The records have the parts that a knowledge base keeps; the parser skips the others. The collector of garbage need not
-look at them: no record leads back to itself.
+The records have only the parts that a knowledge base keeps; the parser skips the others. They are exempt from garbage
+collection, since no record refers to itself.
 """
 
 import re
@@ -23,11 +23,11 @@ _DECADE, _CENTURY, _YEAR, _MONTH, _DAY = 8, 7, 9, 10, 11
 """Wikibase's precision of times."""
 
 _YEAR_DIGITS = 4
-"""Digits that a year has at least."""
+"""Least number of digits of a year."""
 
 _T = TypeVar("_T")
 Members = dict[str, _T] | Annotated[list[_T], Meta(max_length=0)]
-"""An object by the names of its members; the dump writes an empty one as an empty array."""
+"""The members of an object by name; the dump writes an empty object as an empty array."""
 
 
 class WikidataValue(Struct, gc=False, rename={"numeric_id": "numeric-id"}):
@@ -74,7 +74,7 @@ class Statement(Struct, gc=False):
 
 
 class Sitelink(Struct, gc=False):
-    """A page of an entity; only their number is used."""
+    """A page about an entity; only their number is used."""
 
 
 class WikidataEntity(Struct, gc=False):
@@ -104,14 +104,14 @@ def literal(text: str) -> str:
     """Write text as a literal of N-Triples."""
     if not text.strip():
         raise ValueError("an empty text")
-    # Four looks for a letter take half of the time of one by a pattern.
+    # Four searches for a letter take half the time of one by a pattern.
     if '"' in text or "\\" in text or "\n" in text or "\r" in text:
         text = text.translate(_ESCAPES)
     return f'"{text}"'
 
 
 def _spell_time(time: str, precision: int) -> str:
-    """Write a time as exactly as it is known: a day, a month, a year, or `1950s`, `20th century` as text."""
+    """Write a time with its known precision: a day, month or year, or `1950s`, `20th century` as text."""
     parts = _TIME.fullmatch(time)
     if parts is None:
         raise ValueError("no time")
@@ -141,7 +141,7 @@ def _spell_age(year: int, precision: int, era: str) -> str:
 
 
 def _ordinal(number: int) -> str:
-    """Write 1st, 2nd, 3rd, 4th, 11th."""
+    """Return 1st, 2nd, 3rd, 4th, 11th and so on."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
 
@@ -154,21 +154,20 @@ def _spell_quantity(amount: str, unit: str) -> str:
 
 
 def _spell_place(latitude: float, longitude: float, globe: str) -> str:
-    """Write coordinates as latitude, longitude; a globe other than the Earth stands behind them as a unit does."""
+    """Write coordinates as latitude, longitude; a globe other than the Earth follows them as a unit would."""
     text = f'"{_spell_number(latitude)}, {_spell_number(longitude)}"'
     world = globe.rpartition("/")[2]
     return text if world in (_EARTH, "") else f"{text}^^<{ENTITY}{world}>"
 
 
 def _spell_number(number: float) -> str:
-    """Write a number without an empty fraction."""
     return repr(float(number)).removesuffix(".0")
 
 
 def spell_typed(text: str, datatype: str) -> str:
-    """Write a literal of the RDF dump as the JSON dump's value is written, as far as RDF says as much.
+    """Write a literal of the RDF dump as the JSON dump's value, as far as RDF has the same information.
 
-    RDF gives every time to the day, and counts a year 0 before Christ where the dump does not.
+    RDF gives every time to the day, and counts a year 0 before Christ, which the JSON dump does not.
     """
     if datatype == f"{_XSD}dateTime" and (time := _TIME.fullmatch(text)):
         sign, year = time[1], int(time[2])
@@ -183,7 +182,7 @@ def spell_typed(text: str, datatype: str) -> str:
 
 
 def spell_address(iri: str) -> str:
-    """Write an IRI that is no entity as the JSON dump has it: the name of a file on Commons, or an address as text."""
+    """Write an IRI other than an entity's as in the JSON dump: the name of a file on Commons, or an address as text."""
     for prefix in _COMMONS:
         if iri.startswith(prefix):
             return literal(unquote(iri.removeprefix(prefix)).replace("_", " "))
@@ -198,7 +197,7 @@ SPELLINGS: dict[str, Callable[[Any], str]] = {
     "monolingualtext": lambda value: f"{literal(value.text)}@" + value.language,
     "globecoordinate": lambda value: _spell_place(value.latitude, value.longitude, value.globe),
 }
-"""How a value of the dump is written as an object, by the name of its type.
+"""The writer of each type of value as an object, by the name of the type.
 
 Each raises AttributeError, TypeError or ValueError for a value without its parts.
 """
