@@ -1,4 +1,4 @@
-"""Build an embedded knowledge base: read, intern, sort, write, check, and put it in place at once."""
+"""The build of an embedded knowledge base: read, intern, sort, write, check, and put in place at once."""
 
 import logging
 import os
@@ -49,16 +49,17 @@ _NAMED = """
 (SELECT 1 FROM names SEMI JOIN (SELECT id FROM fact_ids WHERE is_subject {limit}) ON id = names.entity LIMIT 1)
 """
 _MOST_TRIED = 10_000
-"""Subjects of facts that are looked up among the names first."""
+"""Subjects of facts that are first looked up among the names."""
 
 _ADDRESS_SPACE = 2_000_000_000
-"""Bytes of address space below which a build is refused: of the sample's, with two threads, some that had 1.6 GB were
-ended by a library that was given no more, none that had 1.7 GB."""
+"""Least address space of a build, in bytes. With the sample and two threads, libraries ended some builds that had 1.6
+GB and none that had 1.7 GB.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A finished step of a build: its name, what it counted, and seconds."""
+    """A finished step of a build: its name, its counts, and seconds."""
 
     name: str
     counts: str
@@ -67,7 +68,7 @@ class Phase:
 
 @dataclass(slots=True)
 class BuildProgress:
-    """The callbacks of a build: `phase` at the end of each step, `progress` with the bytes and lines of a source."""
+    """The callbacks of a build: `phase` after each step, `progress` with the bytes and lines read of a source."""
 
     phase: Callable[[Phase], None] = lambda phase: None
     progress: Callable[[str, int], None] = lambda name, done: None
@@ -83,7 +84,7 @@ class BuildProgress:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """The outcome of a build; `fresh` is false where the folder already held the same sources."""
+    """The result of a build; `fresh` is false if the folder already held the same sources."""
 
     manifest: Manifest
     fresh: bool
@@ -98,11 +99,11 @@ def build(
     force: bool = False,
     memory: str = MEMORY,
 ) -> Built:
-    """Build a knowledge base from sources; do nothing where the folder holds them already.
+    """Build a knowledge base from sources, unless the folder already holds them.
 
-    Raises InputError for a source that cannot be used and BuildError otherwise; the old knowledge base stays as it
-    was, and nothing is left beside it, unless the build succeeds. Vectors beside the old one are kept where both have
-    the same content. The work tables take at most `memory`, and the disk beyond it.
+    Raises InputError for a source that cannot be used and BuildError otherwise; unless the build succeeds, the old
+    knowledge base stays as it was and no other files are left. Vectors of the old one are kept if both have the same
+    content. The work tables take at most `memory`, and the rest goes to disk.
     """
     require_address_space()
     for source in sources:
@@ -112,7 +113,7 @@ def build(
     if not force and (old := _unchanged(sources, out, options)):
         return Built(old, fresh=False)
     with ExitStack() as locks, built_folder(out, ours=is_ours) as folder:
-        # The manifest comes last, when all that it names is there.
+        # The manifest comes last, after every file that it names.
         manifest = write_knowledge(sources, folder, options=options, watch=watch, memory=memory)
         check(folder, manifest)
         write_record(folder / MANIFEST, manifest.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)
@@ -122,7 +123,7 @@ def build(
 
 
 def require_address_space() -> None:
-    """Refuse a build under a limit with which libraries would end the process; raise MemoryExhausted."""
+    """Raise MemoryExhausted under a limit of address space with which libraries would end the process."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < _ADDRESS_SPACE:
         raise MemoryExhausted(
@@ -132,7 +133,7 @@ def require_address_space() -> None:
 
 
 def _check_target(out: Path) -> None:
-    """Refuse to replace anything but an empty folder, or a knowledge base that nothing else was put into."""
+    """Raise an error unless the path is free, an empty folder, or a knowledge base without other files."""
     place = os.fsencode(os.path.realpath(out))
     try:
         place.decode()
@@ -157,9 +158,9 @@ def _check_target(out: Path) -> None:
 
 
 def keep_vectors(old: Path, new: Path, manifest: Manifest, locks: ExitStack) -> None:
-    """Link the vectors of the old folder into the new one where both have the same content; else say that they go.
+    """Link the vectors of the old folder into the new one if both have the same content, else log their deletion.
 
-    Nobody writes other vectors into the old folder until the `locks` end, when the new one is in its place.
+    The `locks` keep others from writing vectors into the old folder until the new one is in its place.
     """
     if not (old / FOLDER).is_dir():
         return
@@ -177,8 +178,8 @@ def keep_vectors(old: Path, new: Path, manifest: Manifest, locks: ExitStack) -> 
 
 
 def _option_record(options: ReadOptions, sources: Sequence[Source]) -> dict[str, object]:
-    """Record the options that change what is read, or whether it is refused; of the ids to keep, only the hash."""
-    ids = sha256("\n".join(sorted(options.keep.ids)).encode()).hexdigest()  # as there may be millions
+    """Return the options that affect what is read or refused; the ids to keep are recorded as a hash."""
+    ids = sha256("\n".join(sorted(options.keep.ids)).encode()).hexdigest()  # A hash, as there may be millions of ids.
     whole = replace(options, keep=replace(options.keep, ids=frozenset({ids})))
     record: dict[str, object] = msgspec.json.decode(msgspec.json.encode(whole, order="sorted"))
     del record["jobs"]
@@ -202,7 +203,7 @@ def _unchanged(sources: Sequence[Source], out: Path, options: ReadOptions) -> Ma
         EmbeddedKB(out)
     except (KBMissing, KBUnusable):
         return None
-    # Sizes before checksums: most changed sources are told without reading one.
+    # Sizes before checksums: they reveal most changed sources without reading any.
     same = old.options == _option_record(options, sources) and old.versions == versions()
     before = Counter((source.kind, source.bytes) for source in old.sources)
     if not same or before != Counter((source.kind, source.path.stat().st_size) for source in sources):
@@ -217,14 +218,14 @@ def _unchanged(sources: Sequence[Source], out: Path, options: ReadOptions) -> Ma
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the libraries that decide what is on disk."""
+    """Return the versions of the libraries that determine the files."""
     return {name: version(name) for name in ("kbtools", "tantivy", "lmdb")}
 
 
 def write_knowledge(
     sources: Sequence[Source], folder: Path, *, options: ReadOptions, watch: BuildProgress, memory: str
 ) -> Manifest:
-    """Read sources and write every file of a knowledge base but its manifest, which is given back."""
+    """Read sources and write every file of a knowledge base except its manifest, which is returned."""
     read: list[SourceFile] = []
 
     def fill(tables: Staging) -> None:
@@ -234,7 +235,7 @@ def write_knowledge(
             link_cells(tables)
         for derive in (merge_ids, widen_types, name_units, lend_labels, name_relations):
             derive(tables)
-        # Names alone are a knowledge base, in which names are found.
+        # Names without facts are a knowledge base for look-ups.
         wanted = any(source.kind == "facts" for source in sources) or not tables.count("names")
         _require(tables.pieces.facts or not wanted, "no fact was read", sources)
         if tables.pieces.facts:
@@ -279,8 +280,8 @@ def write_tables(
 
 
 def _require_names(tables: Staging, sources: Sequence[Source], read: Sequence[SourceFile]) -> None:
-    """Fail where no name is of the subject of a fact; show how ids are spelt on either side, or what was left out."""
-    # Most often some of the first will do, which is told without a table of all.
+    """Raise an error if no subject of a fact has a name; it shows ids from both sides, or what was left out."""
+    # One of the first subjects usually has a name, which shows without a table of all subjects.
     if not any(tables.count(_NAMED.format(limit=limit)) for limit in (f"LIMIT {_MOST_TRIED}", "")):
         subject, entity = tables.first("fact_ids WHERE is_subject", "id"), tables.first("names", "entity")
         left_out = {f"left out: {kind}" for file in read for kind, _, _ in file.skipped}
@@ -292,7 +293,7 @@ def _require_names(tables: Staging, sources: Sequence[Source], read: Sequence[So
 
 
 def _require(count: bool | int, problem: str, sources: Sequence[Source], *, because: str = "") -> None:
-    """Fail a stage that produced nothing."""
+    """Raise BuildError if a stage produced nothing."""
     if not count:
         paths = ", ".join(source.name for source in sources)
         together = "belong together and are" if len(sources) > 1 else "is"
@@ -300,7 +301,6 @@ def _require(count: bool | int, problem: str, sources: Sequence[Source], *, beca
 
 
 def _stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildProgress) -> SourceFile:
-    """Read one source into the work tables."""
     name = source.label or source.path.name
     reading = open_reading(source, options, progress=lambda done: watch.progress(str(source.path), done))
     if source.directed:
@@ -328,19 +328,19 @@ def _stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPr
 
 
 def numbered(batch: RecordBatch) -> tuple[RecordBatch, FactPiece | None]:
-    """Number the ids of a batch of facts; any other comes as it is."""
+    """Number the ids of a batch of facts; other batches stay as they are."""
     return batch, FactPiece.of(batch.table) if batch.kind == "facts" else None
 
 
 def _work_table(source: Source, kind: Kind) -> str:
-    """Return the work table of a kind of rows; what a graph says to be the same is no redirect."""
+    """Return the work table of a kind of rows; statements of identity in a graph are not redirects."""
     if kind == "redirects":
         return "redirects" if source.directed else "same"
     return "relation_names" if kind == "relations" else kind
 
 
 def check(folder: Path, manifest: Manifest) -> None:
-    """Open what was written and compare it with what was counted."""
+    """Open the files that were written and compare them with the counts."""
     kb = EmbeddedKB(folder, manifest=manifest)
     counted = {
         "entities": len(kb.entity_ids),

@@ -1,10 +1,11 @@
 """Rows that a build derives from the rows of all sources: superclasses, units of quantities, labels, relation names,
-redirects and merged ids before ids become rows, and cells of tables that are the id of an entity."""
+redirects and merged ids before ids become rows, and cells of tables that are ids of entities.
+"""
 
 from kbtools.indexers.building.staging import IN_LANGUAGES, ONE_LINE, Staging
 
 _UNIT = r'^"(.*)"\^\^<http://www\.wikidata\.org/entity/(Q\d+)>$'
-"""A quantity of Wikidata as its readers leave it: the unit is the datatype."""
+"""A quantity of Wikidata as its readers return it: the unit is the datatype."""
 
 _SUPERTYPES = """
 WITH RECURSIVE above AS (
@@ -12,7 +13,7 @@ WITH RECURSIVE above AS (
   UNION SELECT above.type, subclasses.parent FROM above JOIN subclasses ON subclasses.type = above.parent)
 SELECT DISTINCT entity, parent AS type FROM types JOIN above USING (type)
 """
-"""Types and all that is above them; a union that keeps no row twice ends in circles too."""
+"""Types and all their superclasses; a union that keeps no row twice ends in circles too."""
 
 _UNIT_NAMES = f"""
 CREATE TABLE units AS
@@ -60,9 +61,9 @@ SELECT relation, {IN_LANGUAGES.format(order="source, rank, length(line), line", 
     JOIN tags USING (language)))
 WHERE place = 1 GROUP BY relation
 """
-"""The name of a relation in each language: what a file of relations says, else its first there, the shortest.
+"""The name of a relation in each language: from a file of relations, else from names; the shortest of the best rank.
 
-The usual one is that of the first language.
+The name shown is that of the first language.
 """
 
 _NOT_ENTITIES = r"""
@@ -76,7 +77,7 @@ UNION SELECT entity FROM types WHERE type IN (SELECT type FROM (SELECT DISTINCT 
 UNION SELECT entity FROM names WHERE entity LIKE '%P%' AND
   regexp_matches(entity, '^(https?://www\.wikidata\.org/entity/|wd:)P\d+$')
 """
-"""Entities that are properties: relations that no fact is about, and what is typed or numbered as one."""
+"""Entities that are properties: named relations that occur in no fact as an entity, and properties by type or id."""
 
 _LINKS = """
 CREATE TABLE links AS
@@ -91,7 +92,7 @@ SELECT id, row_number() OVER (ORDER BY id IN (SELECT old FROM redirects), id NOT
   id IN (SELECT old FROM same), id) AS rank
 FROM ids
 """
-"""The id of an entity that stays has the lowest rank: no file redirects it, then it has facts, then by spelling."""
+"""Merged entities keep the id of the lowest rank: not redirected by a file, then with facts, then by spelling."""
 
 _PAIRS = """
 CREATE TABLE pairs AS SELECT DISTINCT greatest(o.rank, n.rank) AS old, least(o.rank, n.rank) AS new
@@ -107,7 +108,7 @@ target AS (SELECT old, min(new) AS new FROM nearer GROUP BY old)
 SELECT nearer.old, coalesce(target.new, nearer.new) AS new FROM nearer LEFT JOIN target ON target.old = nearer.new
 UNION SELECT old, new FROM target WHERE old IN (SELECT new FROM nearer)
 """
-"""Point each id to the best id that it is known to be, and what it pointed to as well; ranks only fall, so it ends."""
+"""Point each id, and its previous target, to the best id known for it; ranks only fall, so this ends."""
 
 _OPEN = """
 (SELECT 1 FROM pairs GROUP BY old HAVING count(*) > 1
@@ -131,7 +132,7 @@ _RENAMED = {
 """The columns of work tables that hold ids of entities or types."""
 
 CELL = r'^"(.*)"\^\^<cell:([a-z]+)>$'
-"""A cell of a table as its reader leaves it: the kind of its value, or how it is linked, is the datatype."""
+"""A cell of a table as its reader returns it: the kind of its value, or how it is linked, is the datatype."""
 
 _CELLS = f"""
 CREATE TABLE cells AS
@@ -149,7 +150,7 @@ LEFT JOIN known ON known.id = cells.text AND kind NOT IN ('number', 'date')
 LEFT JOIN called ON kind = 'name' AND called.text = lower(cells.text)
 WHERE known.id IS NOT NULL OR called.entity IS NOT NULL
 """
-"""The cells that are ids of entities, or names that one entity alone has, in columns that are linked by names."""
+"""The cells that are ids of entities, or, in columns linked by name, names that only one entity has."""
 
 _VALUES = """
 SELECT number, CASE
@@ -173,14 +174,14 @@ def widen_types(tables: Staging) -> None:
 
 
 def name_units(tables: Staging) -> None:
-    """Write the name of the unit behind each quantity, its id if it has none."""
+    """Write the unit's name after each quantity, or its id if it has no name."""
     tables.run(_UNIT_NAMES)
     if tables.count("units"):
         tables.rewrite("fact_ids", _UNITS)
 
 
 def lend_labels(tables: Staging) -> None:
-    """Add the names of entities that were left out and that facts speak of."""
+    """Add the names of entities that were left out but occur in facts."""
     if tables.count("labels"):
         tables.run(_LENT)
 
@@ -190,7 +191,7 @@ def name_relations(tables: Staging) -> int:
     tables.write_tags()
     for statement in (_PROPERTIES, _LABELS, _NOT_ENTITIES):
         tables.run(statement)
-    # Else `place of birth` would be linked as an entity in every question about one.
+    # Otherwise `place of birth` would be linked as an entity in every question about one.
     tables.run("DELETE FROM names WHERE entity IN (SELECT entity FROM not_entities)")
     return tables.count("relation_labels")
 
@@ -201,7 +202,7 @@ def merge_ids(tables: Staging) -> int:
         return 0
     for statement in (_LINKS, _RANKS, _PAIRS):
         tables.run(statement)
-    # Each step lets every id point to the best that is known of it, until none points on.
+    # Each step points every id to the best id known for it, until no target points further.
     while tables.count(_OPEN):
         tables.run(_STEP)
     tables.run(_MERGED)
@@ -213,7 +214,7 @@ def merge_ids(tables: Staging) -> int:
 
 
 def link_cells(tables: Staging) -> None:
-    """Write each cell of a table as the entity that it is the id of, or as a value."""
+    """Replace each cell of a table by the entity whose id it is, or by a value."""
     tables.run(_CELLS + ";" + _LINKED)
     tables.rewrite("fact_ids", _VALUES)
     tables.drop("cells")

@@ -1,8 +1,8 @@
-"""The rows of the table of forms: what each name is stored under, for many names at once.
+"""The rows of the table of forms (what each name is stored under), for many names at once.
 
-Most names are words of plain letters, which have one form, themselves in lower case. Others have one of a few shapes
-(punctuation, an article, a comma, an initial or an `'s`), from which their forms follow. Those are rewritten together,
-with the result of `name_forms`; the rest one by one.
+Most names are words of plain letters, whose only form is their lower case. Others have one of a few shapes
+(punctuation, an article, a comma, an initial or an `'s`) that determine their forms. Arrow rewrites these together,
+with the same result as `name_forms`; the remaining names are rewritten one by one.
 """
 
 from collections.abc import Iterator
@@ -24,19 +24,20 @@ _REWRITTEN = (
     rf"(^| )([b-z]|[xiv]+|{'|'.join(sorted(SPECIAL))})( |$)|^(a|an|the) | the "
     rf"| ({'|'.join(sorted(LEGAL_WORDS))})$|{LEADING.pattern.partition('(?=')[0]}"
 )
-"""Words that some rule may rewrite: initials, numbers, abbreviations, articles and legal forms. Every such name is read
-by itself, and some that need not be."""
+"""Words that some rule may rewrite: initials, numbers, abbreviations, articles and legal forms. Names with such a word
+are rewritten one by one, even if not all need it.
+"""
 
 _LEFT_OUT = rf"{_REWRITTEN}|(^| )(a|an|the)( |$)"
-"""The same with every article, which names with an initial, a hyphen or a slash are found without."""
+"""The same with every article: names with an initial, a hyphen or a slash can be found without it."""
 
 _WORDS = "[a-z]{2,}(?: [a-z]{2,})*"
 
 
 class _Shape(NamedTuple):
-    """A pattern of names in lower case, its words that must be plain, and the forms of such a name, the normal first.
+    """A pattern of names in lower case, its words that must be plain, and the forms of such a name, normal first.
 
-    Words and forms are spelt by the groups of the pattern.
+    Words and forms refer to the groups of the pattern.
     """
 
     pattern: str
@@ -47,7 +48,7 @@ class _Shape(NamedTuple):
 _SHAPES = (
     _Shape(rf"^({_WORDS}) ?, ({_WORDS})$", r"\1 \2",
           ((r"\1 \2", Form.NORMAL), (r"\2 \1", Form.COMMA), (r"\1", Form.COMMA))),
-    # No single letter that is a word too, nor one that stands for `and`, `versus` or five.
+    # Without the letters that are words, or that stand for `and`, `versus` or five.
     _Shape(rf"^({_WORDS}) ([b-mo-ruw-z])\.? ({_WORDS})$", r"\1 \3",
           ((r"\1 \2 \3", Form.NORMAL), (r"\1 \3", Form.SHORTENED))),
     _Shape(rf"^(?:the|an?) ({_WORDS})$", r"\1", ((r"\0", Form.NORMAL), (r"\1", Form.ARTICLE))),
@@ -57,14 +58,14 @@ _SHAPES = (
 
 _PUNCTUATED = r"^[ -~]+$"
 _NOT_PUNCTUATION = r"[0-9&'`(\[,+]|[a-z][!$@][a-z]| [:/] |[a-z]{4}\. [a-z]"
-"""What other rules begin with, and digits."""
+"""The beginnings of other rules' patterns, and digits."""
 
 _CODE = r"(^|[^a-z])[a-z]{1,3}[^a-z ]+[a-z]{1,3}($|[^a-z])"
-"""Short words with marks alone between them, which a hyphen or a slash may make one code of."""
+"""Short words separated only by marks, which a hyphen or a slash may join into one code."""
 
 
 class _SpeltForms(NamedTuple):
-    """Forms of one rewriting, each with the place of its name."""
+    """Forms from one rewriting, each with the position of its name."""
 
     places: NDArray[np.uint32]
     forms: pa.StringArray
@@ -72,14 +73,14 @@ class _SpeltForms(NamedTuple):
 
 
 def form_rows_of(names: tuple[pa.RecordBatch, int]) -> pa.Table:
-    """List the forms of a batch of names, given with the row of the first of them."""
+    """Return the forms of a batch of names, which comes with the row of its first name."""
     batch, first = names
     entities, aliases, texts = batch.columns[:3]
     return form_rows(texts, aliases, entities, first=first)
 
 
 def form_rows(texts: pa.StringArray, aliases: pa.BooleanArray, entities: pa.UInt32Array, *, first: int) -> pa.Table:
-    """List the forms of names and aliases whose rows begin at `first`."""
+    """Return the forms of names and aliases whose rows begin at `first`."""
     spelt, others = shaped_forms(texts)
     forms: list[str] = []
     rewritings: list[Form] = []
@@ -106,13 +107,13 @@ def form_rows(texts: pa.StringArray, aliases: pa.BooleanArray, entities: pa.UInt
 
 
 class _NamesLeft:
-    """The names that no shape has taken yet, in lower case, with their places."""
+    """The names not matched by any shape so far, in lower case, with their positions."""
 
     def __init__(self, texts: pa.StringArray) -> None:
         self.texts, self.places = texts, np.arange(len(texts), dtype=np.uint32)
 
     def take(self, mask: pa.BooleanArray) -> tuple[NDArray[np.uint32], pa.StringArray]:
-        """Take some of the names out."""
+        """Remove some of the names and return them."""
         places, texts = self.places[np.asarray(mask)], self.texts.filter(mask)
         rest = pc.invert(mask)
         self.places, self.texts = self.places[np.asarray(rest)], self.texts.filter(rest)
@@ -120,7 +121,7 @@ class _NamesLeft:
 
 
 def shaped_forms(texts: pa.StringArray) -> tuple[list[_SpeltForms], NDArray[np.uint32]]:
-    """Return the forms of all names of these shapes, and the places of the others."""
+    """Return the forms of all names of these shapes, and the positions of the others."""
     plain = is_plain(texts)
     left = _NamesLeft(texts)
     places, names = left.take(plain)
@@ -133,13 +134,13 @@ def shaped_forms(texts: pa.StringArray) -> tuple[list[_SpeltForms], NDArray[np.u
 
 
 def is_plain(texts: pa.StringArray) -> pa.BooleanArray:
-    """Return which names surely have one form only, themselves in lower case."""
+    """Return a mask of the names whose only form is certainly their lower case."""
     letters = pc.match_substring_regex(texts, _LETTERS)
     return pc.and_(letters, pc.invert(pc.match_substring_regex(pc.ascii_lower(texts), _REWRITTEN)))
 
 
 def _punctuated_forms(left: _NamesLeft) -> _SpeltForms:
-    """Take names whose only form is their words, whatever marks stand between these."""
+    """Take the names whose only form is their words, whatever marks separate them."""
     texts = left.texts
     normal = pc.ascii_trim(pc.replace_substring_regex(texts, "[^a-z]+", " "), " ")
     joined = pc.match_substring_regex(texts, JOINED.pattern)
@@ -154,7 +155,6 @@ def _punctuated_forms(left: _NamesLeft) -> _SpeltForms:
 
 
 def _forms_of_shape(left: _NamesLeft, shape: _Shape) -> Iterator[_SpeltForms]:
-    """Take the names of a shape."""
     like = pc.match_substring_regex(left.texts, shape.pattern)
     words = pc.replace_substring_regex(left.texts.filter(like), shape.pattern, shape.words)
     plain = pc.invert(pc.match_substring_regex(words, _LEFT_OUT))
@@ -162,7 +162,7 @@ def _forms_of_shape(left: _NamesLeft, shape: _Shape) -> Iterator[_SpeltForms]:
     normal: pa.StringArray | None = None
     for spelling, form in shape.forms:
         forms = pc.replace_substring_regex(texts, shape.pattern, spelling)
-        # `Lagos, Lagos` is the same the other way round.
+        # `Lagos, Lagos` is the same in reverse.
         other = pc.not_equal(forms, normal) if normal is not None else pa.repeat(pa.scalar(True), len(forms))
         yield _SpeltForms(places[np.asarray(other)], forms.filter(other), form)
         normal = forms if normal is None else normal

@@ -1,6 +1,6 @@
-"""The writer of the exact index, whose values are, for each form, a run of 32-bit numbers, one group per spelling.
+"""The writer of the exact index; the value of a form is a run of 32-bit numbers, one group per spelling.
 
-A group is `kind << 28 | n`, the row of the name, n entities. The languages of names are written beside.
+A group is `kind << 28 | n`, the row of the name, n entities. The languages of names are written alongside.
 """
 
 import errno
@@ -27,27 +27,27 @@ from kbtools.kb.language_tags import UND
 from kbtools.processes import in_order
 
 _MAP_SIZE = 1 << 26
-"""Bytes of address space that writing begins with: the map is doubled when it is full, since `ulimit -v` counts it."""
+"""Initial address space in bytes: the map is doubled when full, since `ulimit -v` counts all of it."""
 
 _WRITTEN_AT_ONCE = 500_000
-"""Pairs of one transaction, whose dirty pages lie in memory until it ends."""
+"""Pairs per transaction, whose dirty pages stay in memory until it ends."""
 
 _SCARCE = 1 << 20
-"""Free bytes below which a disk is taken to be full."""
+"""Free bytes below which a disk counts as full."""
 
 _WORD_COUNTS = pa.schema({"word": pa.string(), "names": pa.uint32()})
 
 _WIDTHS = ("<u1", "<u2", "<u4")
 
 _NUMBERS_AT_ONCE = 1_000_000
-"""Numbers that are made narrower at once."""
+"""Numbers narrowed at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FormGroups:
-    """Ascending forms, the value of each, the kind and the row of the first name in it, and the hash of each form.
+    """Ascending forms with the value of each, the kind and row of its first name, and its hash.
 
-    `words` counts the normal forms that hold each word.
+    `words` counts the normal forms that contain each word.
     """
 
     forms: pa.StringArray
@@ -85,7 +85,7 @@ class FormWriter:
         self.forms = 0
 
     def write_forms(self, groups: Iterable[FormGroups]) -> None:
-        """Append values by ascending form; those with hashed keys go in out of order."""
+        """Append values by ascending form; forms with hashed keys are inserted out of order."""
         database = self.tables[b"forms"]
         hashed: list[tuple[bytes, bytes]] = []
 
@@ -105,7 +105,7 @@ class FormWriter:
         self.put(database, hashed, append=False)
 
     def write_words(self, batches: Iterable[pa.RecordBatch]) -> None:
-        """Append the number of names by ascending word."""
+        """Append the number of names of each word, by ascending word."""
         database = self.tables[b"words"]
         self.append(
             database,
@@ -118,12 +118,12 @@ class FormWriter:
         )
 
     def append(self, database: Any, items: Iterator[tuple[bytes, bytes]]) -> None:
-        """Append sorted pairs, committing now and then so that memory stays bounded."""
+        """Append sorted pairs in several transactions, so that memory stays bounded."""
         while batch := list(islice(items, _WRITTEN_AT_ONCE)):
             self.put(database, batch, append=True)
 
     def put(self, database: Any, batch: list[tuple[bytes, bytes]], *, append: bool) -> None:
-        """Write pairs in one transaction, in a larger map where this one is full."""
+        """Write pairs in one transaction; enlarge the map if it is full."""
         with self.failing():
             while True:
                 try:
@@ -136,7 +136,7 @@ class FormWriter:
 
     @contextmanager
     def failing(self) -> Iterator[None]:
-        """Raise the reason for what LMDB calls an input/output error: a full disk, or a limit on the size of files."""
+        """Raise the cause of LMDB's input/output errors: a full disk, or a limit on the size of files."""
         try:
             yield
         except lmdb.MemoryError as error:
@@ -160,17 +160,17 @@ class FormWriter:
 
 
 def group_forms(batches: Iterable[pa.RecordBatch], *, jobs: int) -> Iterator[FormGroups]:
-    """Turn rows sorted by form, kind, text and entity into one value per form, in several processes."""
+    """Convert rows sorted by form, kind, text and entity into one value per form, in several processes."""
     return in_order(_group_rows, _whole_forms(batches), jobs=jobs)
 
 
 def _whole_forms(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield sorted rows so that all of a form are in one batch."""
+    """Yield sorted rows with all rows of a form in one batch."""
     rest: list[pa.RecordBatch] = []
     for batch in batches:
         if not batch.num_rows:
             continue
-        # The last form of a batch may go on in the next one.
+        # The last form of a batch may continue in the next one.
         last = batch.num_rows - pc.sum(pc.equal(batch.column(0), batch.column(0)[-1])).as_py()
         if last or (rest and rest[0].column(0)[0] != batch.column(0)[0]):
             yield pa.concat_batches([*rest, batch.slice(0, last)])
@@ -181,12 +181,11 @@ def _whole_forms(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _group_rows(batch: pa.RecordBatch) -> FormGroups:
-    """Lay out the values of whole forms."""
     forms, kinds, texts, entities, names = batch.columns
     kinds, entities, names = (column.to_numpy() for column in (kinds, entities, names))
     rows = len(kinds)
     new_form = _differs(forms)
-    # Rows come sorted, so that a group ends where another kind or spelling begins.
+    # Rows are sorted, so a group ends where the kind or spelling changes.
     new_group = new_form | _differs(texts)
     new_group[1:] |= kinds[1:] != kinds[:-1]
     firsts, group = np.flatnonzero(new_group), np.cumsum(new_group)
@@ -210,17 +209,17 @@ def _group_rows(batch: pa.RecordBatch) -> FormGroups:
 
 
 def _differs(texts: pa.StringArray) -> NDArray[np.bool_]:
-    """Return which texts differ from the one before; the first one does."""
+    """Return a mask of the texts that differ from the one before; it includes the first."""
     other = pc.not_equal(texts.slice(1), texts.slice(0, len(texts) - 1)).to_numpy(zero_copy_only=False)
     return np.concatenate([np.ones(1, dtype=bool), other])
 
 
 def count_words(forms: pa.StringArray) -> pa.Table:
-    """Count the forms that hold each word; a word that a form has twice is counted once."""
+    """Count the forms that contain each word, however often."""
     lists = pc.split_pattern(forms, " ")
     words = pc.list_flatten(lists).dictionary_encode()
     owners, codes = (np.asarray(column).astype(np.uint64) for column in (pc.list_parent_indices(lists), words.indices))
-    # `np.unique`, which takes fifty times as long.
+    # Replaces `np.unique`, which takes fifty times as long.
     pairs = np.sort(owners << np.uint64(32) | codes)
     distinct = pairs[np.diff(pairs, prepend=~pairs[:1]) != 0]
     counts = np.bincount(distinct.astype(np.uint32), minlength=len(words.dictionary))
@@ -228,7 +227,7 @@ def count_words(forms: pa.StringArray) -> pa.Table:
 
 
 class LanguageWriter:
-    """A writer of the languages of names, in the order of their rows; `tags` are those that are known by number."""
+    """A writer of the languages of names in the order of their rows; `tags` lists the languages by number."""
 
     def __init__(self, folder: Path, tags: Sequence[str]) -> None:
         self.folder, self.tags = folder, [tag or UND for tag in tags]
@@ -237,7 +236,10 @@ class LanguageWriter:
         self.column = ColumnWriter(folder / NUMBERS, _WIDTHS[-1])
 
     def write(self, parts: pa.StringArray) -> None:
-        """Take for each name twice the number of each of its languages, 1 more for an alias, with spaces between."""
+        """Write the languages of each name from numbers separated by spaces.
+
+        A number is twice that of the language, plus 1 for an alias.
+        """
         encoded = parts.dictionary_encode()
         numbers = [self.number(text) for text in encoded.dictionary.to_pylist()]
         own = np.array(numbers, dtype=np.uint32)[encoded.indices.to_numpy()]
@@ -246,7 +248,7 @@ class LanguageWriter:
             self.column.write(own)
 
     def number(self, parts: str) -> int:
-        """Number a set; where a name is both a name and an alias of a language, it is a name."""
+        """Return the number of a set; a text that is both a name and an alias in a language counts as a name."""
         if len(self.tags) == 1:
             return self.numbers.setdefault(self.tags[0], 0)
         tags: dict[str, bool] = {}
@@ -256,14 +258,14 @@ class LanguageWriter:
         return self.numbers.setdefault(set_text(tags), len(self.numbers))
 
     def counts(self) -> dict[str, int]:
-        """Count the names of each language, the commonest first; empty if none has a language."""
+        """Count the names of each language, the most frequent first; empty if none has a language."""
         counts: Counter[str] = Counter()
         for languages, number in self.numbers.items():
             counts.update(dict.fromkeys(spoken("", languages).languages, self.names[number]))
         return {} if counts.keys() <= {UND} else dict(counts.most_common())
 
     def close(self) -> dict[str, str]:
-        """Write what there is to tell apart; give the hash of each file, as columns and tables of strings have it."""
+        """Write the files if names differ in language; return the hash of each file."""
         self.column.close()
         counts = self.counts()
         if len(counts) < 2:
@@ -276,7 +278,7 @@ class LanguageWriter:
         return hashes | {NUMBERS: self.narrow()} if len(counts) > 1 else hashes
 
     def narrow(self) -> str:
-        """Write the numbers again with as many bytes as the largest needs; give the hash."""
+        """Rewrite the numbers with as many bytes as the largest needs; return the hash."""
         wide = self.folder / NUMBERS
         width = next(width for width in _WIDTHS if len(self.numbers) - 1 <= np.iinfo(width).max)
         numbers = read_column(wide, _WIDTHS[-1])

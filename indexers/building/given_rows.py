@@ -1,4 +1,4 @@
-"""Sources given in Python: rows and data frames become files of Arrow for the time of a build, some at a time."""
+"""Sources passed in Python: rows and data frames are written in batches to temporary Arrow files for the build."""
 
 import json
 import os
@@ -49,13 +49,13 @@ _SOURCE_KINDS: dict[str, SourceKind] = {
 }
 
 _READERS = {"table": WIDE, "wikidata": WIKIDATA}
-"""The kinds whose format is known."""
+"""The kinds with a fixed format."""
 
 _NAMED = ("names", "aliases", "descriptions", "relations")
-"""The kinds whose tuples may say the language too."""
+"""The kinds whose tuples may include a language."""
 
 _CALLED = {"id": "entity"}
-"""The option `columns` calls an entity by its own name."""
+"""The option `columns` has another name for the column of entities."""
 
 
 def index_given(
@@ -67,7 +67,7 @@ def index_given(
     force: bool,
     **reading: Any,
 ) -> Built:
-    """Build a knowledge base from what is given for each kind: paths, data frames or rows."""
+    """Build a knowledge base from the paths, data frames or rows of each kind."""
     options = read_options(columns=columns, **reading)
     with temporary_folder() as folder:
         sources = [
@@ -91,7 +91,7 @@ def read_options(
     query: str = "",
     jobs: int | None = None,
 ) -> ReadOptions:
-    """Return the options of reading for arguments of Python; without a language the usual ones."""
+    """Return the read options for Python arguments; `language` None means the default languages."""
     return ReadOptions(
         language=DEFAULT_LANGUAGES if language is None else language,
         columns=columns,
@@ -129,8 +129,8 @@ def sources_of(kind: str, rows: Any, path: Path, columns: Mapping[str, str]) -> 
 
 
 def _frame_batches(kind: str, frame: Any) -> Iterator[pa.RecordBatch] | None:
-    """Yield the rows of a data frame of pandas, or of what streams Arrow, as polars and DuckDB do; else return None."""
-    # Asked of the class: a relation of DuckDB takes any attribute for a column.
+    """Return the rows of a pandas data frame or an Arrow stream (polars, DuckDB), else None."""
+    # The class is checked, since a relation of DuckDB takes any attribute for a column.
     if hasattr(type(frame), "itertuples"):
         parts = (frame.iloc[start : start + ROWS] for start in range(0, len(frame), ROWS))
         return (
@@ -144,7 +144,7 @@ def _frame_batches(kind: str, frame: Any) -> Iterator[pa.RecordBatch] | None:
 
 
 def _series_column(kind: str, series: Any, name: str) -> pa.Array:
-    """Return a column of a data frame, value by value where it holds several types."""
+    """Return a column of a data frame; it is converted value by value if it holds several types."""
     try:
         column = pa.array(series, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
@@ -153,7 +153,7 @@ def _series_column(kind: str, series: Any, name: str) -> pa.Array:
 
 
 def _row_batches(kind: str, rows: Iterable[Any], columns: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-    """Yield rows by column; dictionaries have their own columns."""
+    """Yield rows by column; dictionaries bring their own columns."""
     heads = _HEADS.get(kind, ())
     named = [columns.get(_CALLED.get(head, head), head) for head in heads]
     layouts = {len(heads): named}
@@ -178,7 +178,7 @@ def _row_batches(kind: str, rows: Iterable[Any], columns: Mapping[str, str]) -> 
 
 
 def _given_column(kind: str, values: list[Any], name: str, before: int) -> pa.Array:
-    """Return values of Python as a column of text, or of lists of it; raise BadArgument for what is neither."""
+    """Return Python values as a column of text or lists of text; raise BadArgument for other values."""
     values, strange = list(map(_plain, values)), list[StrangeCell]()
     column = value_column(values, name, strange, strict=False)
     if strange:
@@ -189,7 +189,7 @@ def _given_column(kind: str, values: list[Any], name: str, before: int) -> pa.Ar
 
 
 def _write_batches(batches: Iterable[pa.RecordBatch], path: Path) -> bool:
-    """Write tables to a file, a stream for each change of their columns; return whether there was a row."""
+    """Write tables to a file, starting a new stream when the columns change; return whether there was a row."""
     rows = 0
     with path.open("wb") as file:
         for schema, group in groupby(batches, key=lambda batch: batch.schema):
@@ -201,7 +201,7 @@ def _write_batches(batches: Iterable[pa.RecordBatch], path: Path) -> bool:
 
 
 def _write_counts(batches: Iterable[pa.RecordBatch], path: Path) -> bool:
-    """Write counts as a file of them has them; return whether there was any."""
+    """Write counts in the format of files of counts; return whether there was any."""
     records = (record for batch in batches for record in batch.to_pylist())
     heads = _HEADS["counts"]
     cells = ([str(record[head]) for head in heads if record.get(head) is not None] for record in records)
@@ -209,7 +209,6 @@ def _write_counts(batches: Iterable[pa.RecordBatch], path: Path) -> bool:
 
 
 def json_lines(kind: str, records: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Yield records as JSON."""
     for number, record in enumerate(records, 1):
         try:
             yield json.dumps({str(name): _plain(value) for name, value in record.items()})
@@ -225,7 +224,7 @@ def write_lines(lines: Iterable[str], path: Path) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value out of NumPy, a date or Decimal as text; None for a missing one, which is not equal to itself."""
+    """Return a NumPy value as a Python one, a date or Decimal as text, and None for a missing value such as NaN."""
     value = value.item() if hasattr(value, "item") else value.tolist() if hasattr(value, "tolist") else value
     if hasattr(value, "isoformat"):
         value = value.isoformat().removesuffix("T00:00:00")

@@ -1,4 +1,4 @@
-"""The indexes of near names, by trigrams and by edits: written from normal forms here, or in a process beside."""
+"""The indexes of near names, by trigrams and by edits, written from normal forms in this or a separate process."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -15,17 +15,18 @@ from kbtools.indexers.folder.kb_folder import COLUMNS, FUZZY, WORK
 from kbtools.processes import Worker
 
 MANY = 200_000
-"""Least number of names for which a process is worth its start: they take it 1.5 s."""
+"""Least number of names for which a separate process pays: they take 1.5 s."""
 
 _QUEUED = 8_192
-"""Forms that are taken at once: tantivy queues 10,000 and indexes them while others are hashed; with more, whoever adds
-them spins until there is room."""
+"""Forms per batch: tantivy queues 10,000 and indexes them while others are hashed; with larger batches the caller would
+busy-wait for space.
+"""
 
 Forms = tuple[Sequence[str], NDArray[np.uint32]]
 """Normal forms, each with the row of a name that has it."""
 
 Indexer = Callable[[Forms | None], dict[str, str]]
-"""Takes forms, and None at their end, when it returns the SHA-256 of each file of columns."""
+"""A function that takes forms, or None at the end; it then returns the SHA-256 of each column file."""
 
 
 class NearNames:
@@ -53,7 +54,7 @@ class NearNames:
         return {}
 
     def finish(self) -> dict[str, str]:
-        """Write what was collected; return the SHA-256 of each file of columns."""
+        """Write the collected forms; return the SHA-256 of each column file."""
         self.fuzzy.close()
         with (
             closing(self.column("edit.key")) as keys,
@@ -71,14 +72,14 @@ class NearNames:
         return ColumnWriter(self.folder / name, COLUMNS[name])
 
     def close(self) -> None:
-        """Close what is open, so that nothing is written afterwards."""
+        """Close all open files, so that nothing is written afterwards."""
         for name in vars(self).keys() & {"fuzzy", "edits"}:
             getattr(self, name).__exit__()
 
 
 @contextmanager
 def near_indexer(folder: Path, *, names: int, jobs: int) -> Iterator[Indexer]:
-    """Lend what writes both indexes: with several jobs a process beside this one, which is one batch behind."""
+    """Yield a writer of both indexes; with several jobs it is a separate process, one batch behind."""
     task = NearNames(folder, names=names)
     if jobs == 1 or names < MANY:
         with closing(task):

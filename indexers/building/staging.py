@@ -1,9 +1,8 @@
-"""The work tables of a build, in DuckDB: rows as they were read, ids interned to rows, everything sorted.
+"""The work tables of a build, in DuckDB: rows as read, ids interned to rows, everything sorted.
 
-Rows are ranks in the order of the ids, so equal content gives equal rows whatever the order of the sources.
-Facts wait for theirs in a file, as pieces that spell each of their ids once: some 17 million spellings are interned
-where 23 million facts have 46. Numbers go on from piece to piece; what they become is taken in their order, which needs
-no memory for all of them.
+A row is the rank of an id, so equal content gives equal rows in any order of the sources. Facts wait for their rows in
+a file, in pieces that contain each id once: 23 million facts with 46 million ids need only some 17 million spellings
+interned. Numbers continue from piece to piece and are converted in order, which avoids holding the rows of all of them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,17 +21,16 @@ from kbtools.indexers.readers.batches import ALIAS, Kind
 from kbtools.storage import is_disk_full
 
 MEMORY = "1GB"
-"""Memory of the work tables unless told otherwise: beyond it DuckDB writes to the disk."""
+"""Default memory of the work tables; beyond it DuckDB writes to disk."""
 
 _SHARE = 0.5
-"""Of what is free, the share for the work tables: the writers of the indexes take some 0.4 GB beside them."""
+"""Share of free memory for the work tables: the writers of the indexes need some 0.4 GB besides."""
 
 BATCH = 250_000
-"""Rows that are taken and handed over at once: two of DuckDB's groups of rows, which smaller ones would be copied into
-by way of its log."""
+"""Rows per batch: two of DuckDB's row groups; smaller batches would be copied into groups through its log."""
 
 _FORMS_AT_ONCE = 32_768
-"""Forms that are taken at once, and grouped by one process."""
+"""Forms per batch, grouped by one process."""
 
 _TABLES = """
 CREATE TABLE fact_ids (number UINTEGER, id VARCHAR, is_subject BOOLEAN);
@@ -53,7 +51,7 @@ CREATE TABLE words (word VARCHAR, names UINTEGER);
 """
 
 _PASSES = (1, 2, 4, 8, 16, 32, 64)
-"""Into how many parts ids are divided, each made distinct by itself, where the memory is too small for fewer."""
+"""Numbers of parts into which ids are divided, each made distinct separately, if memory does not allow fewer."""
 
 _DISTINCT = "INSERT INTO distinct_ids SELECT DISTINCT id FROM ({ids})"
 
@@ -72,22 +70,23 @@ SELECT entity, rank = {ALIAS} OR rank > min(rank) OVER (PARTITION BY entity) AS 
 (SELECT e.row AS entity, min(names.rank) AS rank, names.text AS text, {{roles}} AS roles FROM names
 JOIN entities e ON e.id = names.entity GROUP BY e.row, names.text) ORDER BY entity, rank, text
 """
-"""Names of the first language that an entity has are its names, those of later ones are aliases."""
+"""Names in an entity's first language are its names; those in later ones are aliases."""
 
 _ROLES = f"array_to_string(list_sort(list_distinct(list(2 * language + (names.rank = {ALIAS})::UTINYINT))), ' ')"
-"""The languages of a text with its part in each, a name or an alias: twice the number of the language, and 1 more for
-an alias. In a knowledge base of one language there is nothing to tell apart."""
+"""The languages of a text, as a name or as an alias: twice the number of the language, plus 1 for an alias. Not needed
+in a knowledge base of one language.
+"""
 
 _UNKNOWN_TYPES = "SELECT DISTINCT entity, type FROM types ANTI JOIN entities ON entities.id = types.entity"
 
 ONE_LINE = r"trim(regexp_replace(text, '[\s\p{Z}\x1e\x1f]+', ' ', 'g'))"
-"""A text without line breaks, nor the marks of `SpokenText`."""
+"""A text without line breaks or the separators of `SpokenText`."""
 
 IN_LANGUAGES = """
 CASE WHEN max(tag) <> '' AND (SELECT count(*) FROM tags WHERE tag <> '') > 1
 THEN string_agg(tag || chr(31) || {text}, chr(30) ORDER BY {order})
 ELSE first({text} ORDER BY {order}) END"""
-"""The texts of a group in its languages, as `stored_text` writes them; a plain text where there is one language."""
+"""The texts of a group in its languages, as `stored_text` writes them; plain text if there is only one language."""
 
 _QUERIES = {
     "facts": "SELECT subject, relation, object FROM fact_rows ORDER BY ALL",
@@ -100,7 +99,7 @@ JOIN entities e ON e.id = types.entity JOIN kinds k ON k.id = types.type ORDER B
 SELECT coalesce(text, '') AS text FROM relations LEFT JOIN relation_labels ON relation_labels.relation = relations.id
 ORDER BY row
 """,
-    # One for each entity that has any, in each of its languages, the first one first, without its line breaks.
+    # One description per entity and language, the first, without line breaks.
     "descriptions": f"""
 SELECT row, {IN_LANGUAGES.format(order="rank, line", text="line")} AS text FROM (
   SELECT e.row AS row, rank, line, tag, row_number() OVER (PARTITION BY e.row, tag ORDER BY rank, line) AS place
@@ -113,11 +112,11 @@ WHERE place = 1 GROUP BY row ORDER BY row
 SELECT key, row AS entity, sum(count)::UBIGINT AS count FROM counts JOIN entities ON entities.id = counts.entity
 GROUP BY ALL ORDER BY ALL
 """,
-    # Ordered as `group_forms` takes them: all rows of a form, in it those of a kind, in those the ones of a spelling.
+    # In the order that `group_forms` needs: by form, then kind, then spelling.
     "forms": "SELECT form, kind, text, entity, alias FROM forms ORDER BY form, kind, text, entity",
     "words": "SELECT word, sum(names)::UINTEGER AS names FROM words GROUP BY word ORDER BY word",
 }
-"""The tables of `SortedTables`, but for names."""
+"""The tables of `SortedTables`, except names."""
 
 _FACT_ROWS = pa.schema({name: pa.uint32() for name in ("subject", "relation", "object")})
 
@@ -125,20 +124,20 @@ _Numbers = NDArray[np.int64]
 
 
 class Staging:
-    """A throw-away database in the folder of a build; what does not fit in memory goes to that folder's disk."""
+    """A temporary database in the folder of a build; what does not fit in memory is written to that folder."""
 
     def __init__(self, folder: Path, *, threads: int, memory: str = MEMORY) -> None:
         self.folder = folder
         self.memory = memory
         try:
             self.connection = duckdb.connect(
-                # In memory, and beyond the limit in the folder: a file would be written whole, with its log.
+                # In memory, with overflow to the folder: a database file would be written whole, with its log.
                 ":memory:",
                 config={
                     "memory_limit": memory,
                     "threads": threads,
                     "temp_directory": str(folder / "spill"),
-                    "preserve_insertion_order": False,  # every query says its order, so that none need be kept
+                    "preserve_insertion_order": False,  # Every query states its order, so none need be kept.
                 },
             )
         except duckdb.ParserException as error:
@@ -146,14 +145,14 @@ class Staging:
         self.pieces = FactPieces(folder)
         self.cursors: list[duckdb.DuckDBPyConnection] = []
         self.languages: dict[str, int] = {}
-        """The numbers of the languages of names, in the order in which they came."""
+        """The numbers of the languages of names, in order of appearance."""
         self.connection.execute(_TABLES)
 
     def __enter__(self) -> "Staging":
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        """Close every connection; raise what DuckDB makes an error of its own of as what it is."""
+        """Close every connection; raise the original error in place of DuckDB's wrapper."""
         for cursor in self.cursors:
             cursor.close()
         self.connection.close()
@@ -167,13 +166,13 @@ class Staging:
             ) from error
 
     def limit(self) -> float:
-        """Return the bytes that the tables may take, which DuckDB reports in binary units: `953.6 MiB`."""
+        """Return the memory limit in bytes, which DuckDB reports in binary units: `953.6 MiB`."""
         [(setting,)] = self.connection.execute("SELECT current_setting('memory_limit')").fetchall()
         amount, unit = str(setting).split()
         return float(amount) * 1024.0 ** ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"].index(unit)
 
     def require_memory(self, sources: int) -> None:
-        """Raise MemoryExhausted where the tables of so many bytes of sources may take more memory than is free."""
+        """Raise MemoryExhausted if the tables for `sources` bytes of sources may need more memory than is free."""
         free = free_memory() or 0
         require_memory(
             round(min(self.limit(), sources)),
@@ -182,15 +181,14 @@ class Staging:
         )
 
     def run(self, statement: str) -> None:
-        """Change the work tables."""
         self.connection.execute(statement)
 
     def rewrite(self, table: str, query: str) -> None:
-        """Put the result of a query in the place of a work table."""
+        """Replace a work table by the result of a query."""
         self.run(f"CREATE TABLE rewritten AS {query}; DROP TABLE {table}; ALTER TABLE rewritten RENAME TO {table}")
 
     def add(self, table: Kind | str, rows: pa.Table) -> None:
-        """Append rows to a work table; languages are kept as numbers, and facts by the numbers of their ids."""
+        """Append rows to a work table; languages are stored as numbers, and facts by the numbers of their ids."""
         if table == "facts":
             self.add_piece(FactPiece.of(rows))
             return
@@ -201,18 +199,17 @@ class Staging:
         self.connection.unregister("incoming")
 
     def add_piece(self, piece: "FactPiece") -> None:
-        """Append facts, which are numbered already."""
+        """Append facts that are already numbered."""
         spelt, predicates = self.pieces.add(piece)
         self.add("fact_ids", spelt)
         self.add("predicates", predicates)
 
     def number(self, languages: pa.ChunkedArray) -> pa.Array:
-        """Return the numbers of languages."""
         tags = languages.combine_chunks().dictionary_encode()
         numbers = [self.languages.setdefault(tag, len(self.languages)) for tag in tags.dictionary.to_pylist()]
         return pa.array(numbers, pa.uint16()).take(tags.indices)
 
-    # What `SortedTables` promises
+    # The protocol `SortedTables`.
 
     def ids(self, table: str) -> Iterator[pa.StringArray]:
         for batch in self.stream(f"SELECT id FROM {table} ORDER BY row"):
@@ -222,7 +219,7 @@ class Staging:
         if table == "names":
             return self.stream(_NAMES.format(roles=_ROLES if len(self.languages) > 1 else "''"))
         if table == "forms":
-            # The writer of the fuzzy index takes memory of its own.
+            # The writer of the fuzzy index needs memory of its own.
             self.connection.execute(f"SET memory_limit = '{round(self.limit() / 2048)}KiB'")
             return self.stream(_QUERIES[table], rows=_FORMS_AT_ONCE)
         if table == "descriptions":
@@ -230,7 +227,7 @@ class Staging:
         return self.stream(_QUERIES[table])
 
     def write_tags(self) -> None:
-        """Write the tags of languages into a table, by their numbers."""
+        """Write a table of language tags by number."""
         self.run("CREATE OR REPLACE TABLE tags (language USMALLINT, tag VARCHAR)")
         for tag, number in self.languages.items():
             self.connection.execute("INSERT INTO tags VALUES (?, ?)", [number, tag])
@@ -262,9 +259,9 @@ class Staging:
             self.drop(table)
 
     def number_ids(self, table: str, ids: str) -> None:
-        """Make a table of the distinct ids of a query and their ranks; what no one pass holds in memory takes several.
+        """Create a table of the distinct ids of a query and their ranks, in several passes if memory requires it.
 
-        DuckDB puts what it joins and sorts on the disk, but not the hash table of what is distinct.
+        DuckDB spills joins and sorts to disk, but not the hash table of DISTINCT.
         """
         for parts in _PASSES:
             self.connection.execute("CREATE OR REPLACE TABLE distinct_ids (id VARCHAR)")
@@ -284,7 +281,7 @@ class Staging:
         self.connection.execute(f"DROP TABLE {table}")
 
     def stream(self, query: str, *, rows: int = 0) -> Iterator[pa.RecordBatch]:
-        """Yield the result of a query in batches of so many rows, by default BATCH."""
+        """Yield the result of a query in batches of `rows` rows, by default BATCH."""
         cursor = self.connection.cursor()
         self.cursors.append(cursor)
         relation: Any = cursor.sql(query)
@@ -294,7 +291,7 @@ class Staging:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FactPiece:
-    """So many facts by the numbers of their ids in this piece, whose first ids are those of its subjects."""
+    """Facts by the numbers of their ids within this piece; its first `subjects` ids are those of subjects."""
 
     facts: int
     numbers: bytes
@@ -312,7 +309,7 @@ class FactPiece:
 
 
 class FactPieces:
-    """A writer and reader of facts as numbers; of each piece it is remembered how many facts and ids it has."""
+    """A writer and reader of facts as numbers; keeps the numbers of facts and ids of each piece."""
 
     def __init__(self, folder: Path) -> None:
         self.file = (folder / "facts.numbers").open("w+b")
@@ -320,9 +317,9 @@ class FactPieces:
         self.facts = self.ids = self.relations = 0
 
     def add(self, piece: FactPiece) -> tuple[pa.Table, pa.Table]:
-        """Take a piece; give its ids, each with its number and whether it is a subject, and its relations likewise."""
+        """Add a piece; return its ids, each with its number and whether it is a subject, and its relations likewise."""
         self.file.write(piece.numbers)
-        # The ids of subjects come first, since those of objects were looked at after them.
+        # The ids of subjects come first, since those of objects were numbered after them.
         is_subject = np.arange(len(piece.ids)) < piece.subjects
         spelt = pa.table(
             {"number": _numbered(self.ids, len(piece.ids)), "id": piece.ids, "is_subject": pa.array(is_subject)},
@@ -335,7 +332,7 @@ class FactPieces:
         return spelt, predicates
 
     def rows(self, entities: Iterable[pa.RecordBatch], relations: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-        """Yield the facts as rows, given those of all numbers of entities and of relations in their order."""
+        """Yield the facts as rows, given the rows of all numbers of entities and relations in order."""
         entity_rows, relation_rows = _InOrder(entities), _InOrder(relations)
         self.file.seek(0)
         for facts, ids, predicates in self.sizes:
@@ -349,7 +346,7 @@ class FactPieces:
 
 
 class _InOrder:
-    """A reader of a column of numbers, so many at a time, whatever the batches that it comes in."""
+    """A reader of a column of numbers in pieces of any size."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         self.batches = iter(batches)
@@ -366,7 +363,7 @@ class _InOrder:
 
 
 def _encoded(texts: pa.ChunkedArray) -> tuple[pa.StringArray, _Numbers]:
-    """Number texts from 0: give each distinct one, by the order in which they come, and the number of every one."""
+    """Number texts from 0; return the distinct ones in order of appearance, and the number of each text."""
     chunks = texts.dictionary_encode().chunks
     numbers = [np.asarray(chunk.indices, dtype=np.int64) for chunk in chunks]
     distinct = chunks[-1].dictionary if chunks else pa.array([], pa.string())
@@ -374,5 +371,5 @@ def _encoded(texts: pa.ChunkedArray) -> tuple[pa.StringArray, _Numbers]:
 
 
 def _numbered(first: int, count: int) -> pa.UInt32Array:
-    """Return the numbers from the first on; Arrow refuses those that are too large."""
+    """Return consecutive numbers; Arrow raises an error for too large ones."""
     return pa.array(np.arange(first, first + count), pa.int64()).cast(pa.uint32())

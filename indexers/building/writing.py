@@ -1,4 +1,4 @@
-"""The writer of a knowledge base's files, from sorted tables: those of a build, or those of a segment."""
+"""The writer of a knowledge base's files from sorted tables, for a build or a segment."""
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -27,14 +27,14 @@ _HEX = 64
 """Hexadecimal digits of a SHA-256."""
 
 NAMES_AT_ONCE = 50_000
-"""Names whose forms are found together: 0.4 s of one core on DBpedia's titles."""
+"""Names per batch for finding forms: 0.4 s of one core on DBpedia's titles."""
 
 _WORDS_AT_ONCE = 250_000
-"""Counts of words that are stored together."""
+"""Counts of words stored together."""
 
 _Batches = Iterable[pa.RecordBatch]
 _Report = Callable[[str, str], None]
-"""Called at the end of each step with its name and what it counted."""
+"""Called after each step with its name and counts."""
 
 
 _TABLES = {
@@ -49,15 +49,15 @@ _TABLES = {
     "forms": "forms of names, by form, kind, text and entity, with the row of the name",
     "words": "words, ascending, with the number of normal forms that hold each",
 }
-"""The columns of each table; its rows are sorted by all of them unless it says otherwise."""
+"""The columns of each table; its rows are sorted by all of them unless stated otherwise."""
 
 
 class _SortedTables(Protocol):
-    """The content of a knowledge base as the writer reads it: rows of entities, relations and types, sorted."""
+    """The content of a knowledge base for the writer: rows of entities, relations and types, sorted."""
 
     @property
     def languages(self) -> Collection[str]:
-        """Return the tags of the languages of names, by their numbers."""
+        """The tags of the languages of names, by number."""
         ...
 
     def ids(self, table: str) -> Iterable[pa.StringArray]:
@@ -65,15 +65,15 @@ class _SortedTables(Protocol):
         ...
 
     def rows(self, table: str) -> _Batches:
-        """Return the rows of a table, as TABLES names and orders them; facts may come again."""
+        """Return the rows of a table, as TABLES names and orders them; facts may repeat."""
         ...
 
     def unknown_types(self) -> int:
-        """Count the types of what is no entity."""
+        """Count the types of ids that are not entities."""
         ...
 
     def searchable(self, forms: pa.StringArray, names: NDArray[np.uint32]) -> tuple[list[str], NDArray[np.uint32]]:
-        """Return those of some normal forms, each with the row of a name, that the fuzzy and the edit index get."""
+        """Return the normal forms for the fuzzy and the edit index, each with the row of a name."""
         ...
 
     def add(self, table: str, rows: pa.Table) -> None:
@@ -81,13 +81,13 @@ class _SortedTables(Protocol):
         ...
 
     def drop(self, table: str) -> None:
-        """Free a table that was written."""
+        """Free a table that has been written."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The account of what was written: the digest of the content, distinct rows by kind, the files as they are."""
+    """The account of what was written: the digest of the content, distinct rows by kind, checksums of files."""
 
     digest: str
     counts: dict[str, int]
@@ -99,7 +99,7 @@ class Content:
 
 
 def write_content(tables: _SortedTables, folder: Path, *, done: _Report, jobs: int) -> Content:
-    """Write every file of a knowledge base but its manifest; WORK inside the folder is for temporary files."""
+    """Write every file of a knowledge base except its manifest; temporary files go to WORK inside the folder."""
     with ExitStack() as files:
         writer = _Writer(folder, tables, files)
         entities = writer.write_ids()
@@ -147,7 +147,7 @@ def write_content(tables: _SortedTables, folder: Path, *, done: _Report, jobs: i
 
 
 class _Writer:
-    """A writer of the files of a knowledge base from sorted tables, which hashes the content on the way."""
+    """A writer of the files of a knowledge base from sorted tables; hashes the content as it goes."""
 
     def __init__(self, folder: Path, tables: _SortedTables, files: ExitStack) -> None:
         self.folder = folder
@@ -159,11 +159,11 @@ class _Writer:
         self.languages: dict[str, int] = {}
 
     def digest(self) -> str:
-        """Hash the content: ids, facts, names and types, in the order of their rows."""
+        """Return a hash of the content: ids, facts, names and types, in the order of their rows."""
         return sha256("".join(f"{name}={value}\n" for name, value in sorted(self.hashes.items())).encode()).hexdigest()
 
     def checksums(self) -> dict[str, str]:
-        """Return the SHA-256 of each file of columns and strings, as it was written."""
+        """Return the SHA-256 of each file of columns and strings, as written."""
         hashes = self.hashes | self.derived
         columns = {name: value for name, value in hashes.items() if len(value) == _HEX}
         strings = {name: value for name, value in hashes.items() if len(value) > _HEX}
@@ -171,7 +171,7 @@ class _Writer:
         return columns | texts | {f"{name}.starts": value[_HEX:] for name, value in strings.items()}
 
     def write_ids(self) -> int:
-        """Write the ids of entities, relations and types; return the number of entities, values among them."""
+        """Write the ids of entities, relations and types; return the number of entities, including values."""
         counts = {}
         for table, name in (("relations", "relation.id"), ("kinds", "type.id"), ("entities", "entity.id")):
             writer = self.strings(name)
@@ -184,7 +184,7 @@ class _Writer:
         return counts["entities"]
 
     def write_relation_names(self) -> int:
-        """Write the name of each relation, empty for one that has none; return the number of names."""
+        """Write the name of each relation, empty if it has none; return the number of names."""
         names, named = self.strings("relation.name"), 0
         for batch in self.tables.rows("relation_names"):
             names.write(batch.column(0))
@@ -193,7 +193,7 @@ class _Writer:
         return named
 
     def write_optional(self, table: str, *names: str) -> int:
-        """Write the columns of a table that may be empty as they are; return the number of its rows."""
+        """Write the columns of a table that may be empty; return the number of its rows."""
         writers = [self.strings(name) if name in STRINGS else self.column(name) for name in names]
         rows = 0
         for batch in self.tables.rows(table):
@@ -205,7 +205,7 @@ class _Writer:
         return rows
 
     def of_content(self, size: int) -> dict[str, str]:
-        """Choose where the hash of an optional table goes: an empty one leaves the content what it is without."""
+        """Return where to record an optional table's hash: an empty table must not change the digest of the content."""
         return self.hashes if size else self.derived
 
     def column(self, name: str) -> ColumnWriter:
@@ -228,7 +228,7 @@ class _Writer:
         in_facts = np.zeros(entities, dtype=bool)
         last = (-1, -1)
         for subject, relation, target in _without_repeats(self.tables.rows("facts")):
-            # A pair begins where subject or relation are others than in the row before, across batches too.
+            # A pair begins where the subject or relation changes, across batches too.
             new = np.ones(len(subject), dtype=bool)
             new[1:] = (subject[1:] != subject[:-1]) | (relation[1:] != relation[:-1])
             new[0] = last != (int(subject[0]), int(relation[0]))
@@ -249,7 +249,7 @@ class _Writer:
         return objects.count, relations.count
 
     def write_incoming(self, entities: int) -> None:
-        """Write the facts once more, by object: the relation and the subject of each, ascending."""
+        """Write the facts again, by object: the relation and the subject of each, ascending."""
         relations, subjects = self.column("incoming.relation"), self.column("incoming.subject")
         facts_of = self.starts("incoming.first")
         for target, relation, subject in _without_repeats(self.tables.rows("incoming")):
@@ -267,7 +267,7 @@ class _Writer:
         names_of = self.starts("alias.first")
         languages = LanguageWriter(self.folder, list(self.tables.languages))
         self.files.callback(languages.column.close)
-        # The forms of a batch are found while those of the one before are stored.
+        # The forms of a batch are computed while those of the previous one are stored.
         with closing(read_ahead(self.named_forms(jobs))) as batches:
             for batch, forms in batches:
                 entity, alias, text, parts = batch.columns
@@ -277,7 +277,7 @@ class _Writer:
                 languages.write(parts)
                 self.tables.add("forms", forms)
         self.languages, hashes = languages.counts(), languages.close()
-        # Where all names are of one language, the content is what it is without: nothing tells them apart.
+        # If all names have the same language, the languages must not change the digest of the content.
         self.of_content(len(hashes) - 1).update(hashes)
         self.hashes["alias.text"] = texts.close()
         self.hashes["alias.is_alias"] = is_alias.close()
@@ -298,7 +298,7 @@ class _Writer:
                 row += len(batch)
 
         forms: list[pa.Table] = []
-        # This process stores what the others find: of two cores it has one.
+        # One core is left to this process, which stores the forms that the others compute.
         for table in in_order(form_rows_of, pieces(), jobs=max(1, jobs - 1)):
             forms.append(table)
             if len(forms) * NAMES_AT_ONCE >= len(batches[0]):
@@ -318,7 +318,7 @@ class _Writer:
         return types.count
 
     def write_forms(self, names: int, *, jobs: int) -> tuple[set[int], int]:
-        """Write the exact, the fuzzy and the edit index over so many names.
+        """Write the exact, the fuzzy and the edit index over `names` names.
 
         Return the lengths of the forms in words, and the number of forms.
         """
@@ -327,7 +327,7 @@ class _Writer:
 
         def groups(index_near: Indexer) -> Iterator[FormGroups]:
             words: list[pa.Table] = []
-            # This process and the one of near names take what the others group.
+            # This process and that of near names consume the groups of the others.
             for group in group_forms(self.tables.rows("forms"), jobs=max(1, jobs - 1)):
                 index_near(self.tables.searchable(*group.normal()))
                 form_filter.add(group.hashes)
@@ -339,7 +339,7 @@ class _Writer:
             if words:
                 self.tables.add("words", pa.concat_tables(words))
 
-        # One pass over the sorted forms fills all three indexes, and counts words.
+        # One pass over the sorted forms fills all three indexes and counts words.
         with near_indexer(self.folder, names=names, jobs=jobs) as index_near:
             exact.write_forms(groups(index_near))
             self.derived |= index_near(None)
@@ -352,7 +352,7 @@ class _Writer:
 
 
 def _without_repeats(batches: Iterable[pa.RecordBatch]) -> Iterator[list[NDArray[np.uint32]]]:
-    """Yield the columns of sorted rows, each distinct row once, across batches too."""
+    """Yield the columns of sorted rows without repeated rows, across batches too."""
     last: list[int] = []
     for batch in filter(len, batches):
         columns = [column.to_numpy() for column in batch.columns]

@@ -240,7 +240,7 @@ class _DelimitedReader:
         return [TableRows(self.batch(columns), list(rows), (), block.text, block.first_line)], rest
 
     def padded(self, row: ReadRow, number: int) -> ReadRow:
-        """Return a row with as many cells as the header: rows of a table of entities may lack empty cells at the end."""
+        """Return a row as wide as the header: in tables of entities, empty cells at the end may be missing."""
         width, cells = len(self.header), list(row.cells)
         if len(cells) < width:
             self.short.append(number)
@@ -274,9 +274,7 @@ def _first_lines(text: bytes, count: int) -> bytes:
 
 
 def _regularity(rows: Sequence[Sequence[str]]) -> float:
-    """Return how regularly a separator divides lines: the most frequent number of columns times the share of lines with
-    it.
-    """
+    """Return how well a separator divides lines: the most frequent number of columns times the share of its lines."""
     width, count = Counter(map(len, rows)).most_common(1)[0]
     return (width - 1) * count / len(rows)
 

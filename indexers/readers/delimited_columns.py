@@ -17,9 +17,7 @@ def parse_cells(
     quotes: bool = False,
     on_ragged: Callable[[pyarrow.csv.InvalidRow], str] | None = None,
 ) -> pa.Table | None:
-    """Divide whole rows into columns of text; return None if Arrow cannot, for example because of a row of another
-    length.
-    """
+    """Divide whole rows into columns of text; return None if Arrow cannot, as for a row of another length."""
     try:
         return pyarrow.csv.read_csv(
             pa.BufferReader(text),

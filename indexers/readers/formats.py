@@ -100,9 +100,7 @@ def _readers() -> Iterator[tuple[str, Any]]:
 
 
 def find_syntax(path: Path, first: Block, number: int, line: bytes, named: str) -> str:
-    """Return the reader of an RDF document from its beginning; empty if it is none. Raise WrongFormat if the suffix
-    differs.
-    """
+    """Return the reader of an RDF document, empty if it is none; raise WrongFormat if its suffix is of another."""
     syntaxes = [(name, takers) for name, (pattern, takers) in _SYNTAXES.items() if pattern.fullmatch(line)]
     if _RDF_XML.search(first.text[:PAGE]) and line.lstrip().startswith(b"<"):
         syntaxes = [("rdf-xml", ("rdf-xml",))]

@@ -26,7 +26,7 @@ class Languages(dict[str | None, int | None]):
     @classmethod
     @cache
     def read(cls, text: str) -> "Languages":
-        """Read `en,mul,de`; `de,` is German before any other language, and an empty text the default before any other."""
+        """Read `en,mul,de`; `de,` prefers German to any other language, an empty text the default languages."""
         return cls(
             tuple(tag.strip().strip("*").lower() for tag in (text.strip() or f"{DEFAULT_LANGUAGES},").split(","))
         )

@@ -88,7 +88,7 @@ class TableReading(Reading):
 
 
 def check_columns(sources: Sequence[Source], options: ReadOptions) -> None:
-    """Raise an error if an option names a column that no table has; JSON Lines are exempt, as fields may appear later."""
+    """Raise an error if an option names a column that no table has; JSON Lines are exempt: fields may come later."""
     wide = options.wide
     named = {"id": (wide.subject,), "name": wide.name, "alias": wide.alias, "type": wide.type}
     named |= {"description": wide.description, "link-column": wide.link}

@@ -32,7 +32,7 @@ _CHUNK = 16
 
 
 class WikidataReader:
-    """A reader of Wikidata's dumps: JSON, giving names, best statements and types of each entity; or truthy N-Triples."""
+    """A reader of Wikidata's dumps: JSON (names, best statements and types of each entity) or truthy N-Triples."""
 
     suffixes: ClassVar[tuple[str, ...]] = ()
     sample: ClassVar[bytes] = (
