@@ -250,13 +250,16 @@ def test_what_a_load_sets_is_set_on_the_cluster(
     assert settings == {("2", "0", "-1", "default")}
 
 
-def test_the_codec_of_a_load_is_that_of_its_indexes(
+def test_a_compressed_load_answers_as_its_folder_does(
     run: Callable[..., tuple[int, str]], cluster: Cluster, kb_name: str, url: str, sample_path: Path
 ) -> None:
-    # no more than the settings: the server that the tests run on may lack the library that compresses
-    run("load", sample_path, "--kb", kb_name, "--codec", "best_compression", "--patience", "0", url=url)
-    told = cluster.ask("GET", f"/kbtools-{kb_name}-*/_settings", to="look", params={"flat_settings": "true"})
-    assert [index["settings"]["index.codec"] for index in told.values()] == ["best_compression"] * 2
+    status, output = run("load", sample_path, "--kb", kb_name, "--codec", "legacy_best_compression", url=url)
+    assert status == 0, output
+    asked = ("query", "--json", "who wrote it", "--kb")
+    loaded, folder = (json.loads(run(*asked, *home)[1]) for home in ([kb_name, "--elasticsearch"], [sample_path]))
+    assert loaded | {"milliseconds": 0} == folder | {"milliseconds": 0}
+    told = cluster.ask("GET", f"/{kb_name}/_settings", to="look", params={"flat_settings": "true"})
+    assert [index["settings"]["index.codec"] for index in told.values()] == ["legacy_best_compression"] * 2
 
 
 def test_the_segments_of_a_load_are_merged(
