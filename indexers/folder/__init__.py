@@ -1,1 +1,1 @@
-"""The folder of a knowledge base: its format and how it is read."""
+"""The folder of a knowledge base: its format and its readers."""

@@ -1,4 +1,4 @@
-"""Damage of files: sentences for those that are not as they were written, or that the system does not give."""
+"""Checks of files against their checksums, and the errors for files that are damaged or cannot be opened."""
 
 import errno
 import sys
@@ -11,7 +11,7 @@ from kbtools.record_files import file_digest
 INDEX_AGAIN = "the knowledge base is damaged, index again"
 
 VERIFIED = 1 << 20
-"""Bytes up to which a file is compared with its checksum when it is opened: half a millisecond each."""
+"""Largest file, in bytes, that is compared with its checksum when opened: half a millisecond each."""
 
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
 _HINTS = {
@@ -21,11 +21,11 @@ _HINTS = {
     errno.ENOSPC: "free some space, or set TMPDIR to a folder with more space",
     errno.ENOMEM: "raise the memory limit with ulimit -v, or close other programs",
 }
-"""The cure where a file is whole but the system does not give it."""
+"""What to do if a file is intact but the system refuses to open it."""
 
 
 def cannot_open(path: Path, error: OSError) -> KBUnusable:
-    """Return the error for a file that cannot be opened: it is gone, or the system refuses for now."""
+    """Return the error for a file that cannot be opened because it is missing or the system refuses."""
     reason = error.strerror or str(error)
     cure = INDEX_AGAIN if error.errno in _GONE else _HINTS.get(error.errno or 0, "")
     return KBUnusable(f"{path}: {reason}" + (f"; {cure}" if cure else ""), path=str(path), errno=error.errno)
@@ -34,10 +34,10 @@ def cannot_open(path: Path, error: OSError) -> KBUnusable:
 def compare_files(
     folder: Path, sizes: Mapping[str, int], checksums: Mapping[str, str], cure: str, *, largest: int = sys.maxsize
 ) -> Iterator[str]:
-    """Yield a sentence for each file that does not have the size that was written, or not the checksum.
+    """Yield a message for each file whose size or checksum differs from that recorded.
 
-    The sentence names the file, what is wrong with it, and `cure`, which makes it again. Every byte of files up to
-    `largest` bytes is read, 2 GB a second; a file without a checksum is compared by its size.
+    The message names the file, the fault, and `cure`, which recreates the file. Every byte of files up to `largest`
+    bytes is read, at 2 GB a second; a file without a checksum is compared by its size.
     """
     for name, size in sizes.items():
         file = folder / name
@@ -53,6 +53,6 @@ def compare_files(
 def require_files(
     folder: Path, sizes: Mapping[str, int], checksums: Mapping[str, str], cure: str, *, largest: int = VERIFIED
 ) -> None:
-    """Raise KBUnusable for the first file that is not as it was written; larger files are compared by size alone."""
+    """Raise KBUnusable for the first file that differs from that recorded; larger files are compared by size alone."""
     for damage in compare_files(folder, sizes, checksums, cure, largest=largest):
         raise KBUnusable(damage, path=str(folder))

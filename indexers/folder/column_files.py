@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 _SMALL = 256 * 1024
-"""Bytes up to which a file is read: of 16 files of a knowledge base of millions of entities, 12 are larger."""
+"""Largest file, in bytes, that is read, not mapped: with millions of entities, 12 of 16 files are larger."""
 
 _STARTS_AT_ONCE = 250_000
-"""Values that are made at once where a column repeats itself."""
+"""Values written at once where a column repeats itself."""
 
 _DONTNEED = 4
 """MADV_DONTNEED of Linux."""
@@ -32,7 +32,7 @@ _MAPS, _STATM = Path("/proc/self/maps"), Path("/proc/self/statm")
 
 
 class ColumnWriter:
-    """A writer of the values of one column as they come, and of their SHA-256."""
+    """A writer of the values of one column, which also hashes them."""
 
     def __init__(self, path: Path, dtype: DTypeLike) -> None:
         self.dtype = np.dtype(dtype).newbyteorder("<")
@@ -52,21 +52,21 @@ class ColumnWriter:
 
 
 class StartsWriter:
-    """A writer of where the run of each row starts among values that are sorted by row, and of where the last ends."""
+    """A writer of the start of each row's run among values sorted by row, and of the end of the last run."""
 
     def __init__(self, column: ColumnWriter) -> None:
         self.column = column
         self.values = 0
         self.rows = 0
-        """Rows that have a value."""
+        """Number of rows written so far."""
 
     def write(self, rows: NDArray[np.uint32]) -> None:
-        """Take the row of each of the values that come next, ascending over all calls."""
+        """Write the starts for the rows of the next values; rows ascend over all calls."""
         if not len(rows):
             return
         first, end = int(rows[0]), int(rows[-1]) + 1
         self.rows += int(np.count_nonzero(rows[1:] != rows[:-1])) + (first >= self.column.count)
-        # Rows before the first of these have none, or no more.
+        # Earlier rows without a start have no values.
         self.fill(first)
         self.column.write(self.values + np.searchsorted(rows, np.arange(self.column.count, end, dtype=rows.dtype)))
         self.values += len(rows)
@@ -77,18 +77,18 @@ class StartsWriter:
             self.column.write(np.full(missing, self.values))
 
     def close(self, rows: int) -> str:
-        """Finish a column of so many rows; give its hash."""
+        """Complete a column of `rows` rows; return its hash."""
         self.fill(rows + 1)
         return self.column.close()
 
 
 class StringWriter:
-    """A writer of strings by row: their UTF-8 one after the other, and where each starts."""
+    """A writer of strings by row: their UTF-8 end to end, and the start of each."""
 
     def __init__(self, path: Path) -> None:
         self.bytes = ColumnWriter(path.with_name(path.name + ".utf8"), np.uint8)
         self.starts = ColumnWriter(path.with_name(path.name + ".starts"), np.uint64)
-        # One more start than strings: the end of the last is where another would start.
+        # One more start than strings: the end of the last.
         self.starts.write(np.zeros(1))
 
     def write(self, strings: "pa.StringArray") -> None:
@@ -104,13 +104,13 @@ class StringWriter:
         try:
             digest = self.bytes.close()
         finally:
-            # On a full disk either fails, and none may be left to be flushed when it is collected.
+            # On a full disk either may fail, and neither may be left to be flushed when garbage-collected.
             starts = self.starts.close()
         return digest + starts
 
 
 def _map_file(path: Path) -> mmap.mmap | bytes:
-    """Map a file into memory, read-only; a small one is read, since each map holds a descriptor."""
+    """Map a file into memory, read-only; a small one is read, since each map needs a descriptor."""
     try:
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_size <= _SMALL:
@@ -139,7 +139,7 @@ class StringTable:
         return self.bytes[self.starts[row] : self.starts[row + 1]].decode()
 
     def take(self, rows: Iterable[int]) -> list[str]:
-        """Read several strings, in half the time of one by one."""
+        """Return several strings, in half the time of one by one."""
         data, starts = self.bytes, self.starts
         return [data[starts[row] : starts[row + 1]].decode() for row in rows]
 
@@ -147,8 +147,8 @@ class StringTable:
         return (self[row] for row in range(len(self)))
 
     def find(self, string: str) -> int | None:
-        """Find the row of a string in a sorted table."""
-        encoded = string.encode(errors="surrogatepass")  # half a surrogate pair is in no table
+        """Return the row of a string in a sorted table, or None."""
+        encoded = string.encode(errors="surrogatepass")  # Half a surrogate pair is in no table.
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
@@ -160,7 +160,7 @@ class StringTable:
         return low if present else None
 
     def bytes_at(self, rows: NDArray[Any]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Read several strings end to end, and where each of them starts."""
+        """Return several strings end to end, and the start of each."""
         starts = np.frombuffer(self.starts, dtype="<u8")
         first = starts[rows].astype(np.int64)
         lengths = starts[rows + 1].astype(np.int64) - first
@@ -170,7 +170,7 @@ class StringTable:
         return np.frombuffer(self.bytes, dtype=np.uint8)[places], begin
 
     def places_of(self, string: str, rows: NDArray[Any]) -> NDArray[np.int64]:
-        """Find the places of a string among some rows, without reading those of another length."""
+        """Return the places of a string among some rows, without reading strings of another length."""
         starts, wanted = np.frombuffer(self.starts, dtype="<u8"), np.frombuffer(string.encode(), dtype=np.uint8)
         first = starts[rows].astype(np.int64)
         places = np.flatnonzero(starts[rows + 1].astype(np.int64) - first == len(wanted))
@@ -179,16 +179,16 @@ class StringTable:
         return same
 
     def find_among(self, string: str, rows: NDArray[np.uint32]) -> int | None:
-        """Find the row of a string among some rows, which are in the order of their strings."""
+        """Return the row of a string among some rows that are in the order of their strings, or None."""
         place = bisect_left(rows, string, key=self.__getitem__)
         return int(rows[place]) if place < len(rows) and self[rows[place]] == string else None
 
 
 def release_pages(folder: Path, *, beyond: int = 0) -> None:
-    """Drop the pages of every mapped file in a folder from this process; they come back when they are read again.
+    """Drop the pages of every mapped file in a folder from this process; they are loaded again when read.
 
-    Nothing happens while files have at most so many bytes in memory, libraries among them. Linux tells the mappings;
-    elsewhere nothing happens at all, and the system takes pages back when it needs them.
+    Does nothing while files, including libraries, have at most `beyond` bytes in memory. Needs Linux's list of
+    mappings; elsewhere it does nothing, and the system reclaims pages when it needs them.
     """
     if not _MAPS.exists() or (beyond and _resident_bytes() <= beyond):
         return
@@ -209,29 +209,29 @@ def _resident_bytes() -> int:
 
 
 def within(grouped: Grouped, count: int) -> Grouped:
-    """Refuse rows beyond the end of the table that they point into."""
+    """Return the values unchanged; raise IndexError if a row is beyond the end of the table it refers to."""
     if len(grouped.values) and (last := int(np.maximum.reduce(grouped.values))) >= count:
         raise IndexError(f"row {last} of a table of {count}")
     return grouped
 
 
 def gather(starts: NDArray[Any], values: NDArray[Any], rows: NDArray[Any]) -> Grouped:
-    """Collect the runs of several rows of a table that is stored one run after the other."""
+    """Collect the runs of several rows of a table stored run after run."""
     bounds, positions = spread(starts, rows, len(values))
     return Grouped(bounds, values[positions])
 
 
 def spread(starts: NDArray[Any], rows: NDArray[Any], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """List the places of the runs of several rows among so many values, and where each run begins in that list."""
+    """List the places of the runs of several rows among `size` values, and the start of each run in that list."""
     rows = rows.astype(np.int64)
     begin, end = starts.take(rows), starts.take(rows + 1)
     lengths = end - begin
-    # Sooner than `any` of a few tells, and than their least and largest are found.
+    # Faster than `any` for a few values, and than finding their minimum and maximum.
     if np.logical_or.reduce((lengths < 0) | (end > size)):
         raise IndexError("a run that begins behind its end, or ends behind the values")
     bounds = np.zeros(len(begin) + 1, dtype=np.int64)
     lengths.cumsum(out=bounds[1:])
-    # For every row, for every place of its run: the place, without a loop over the rows.
+    # The place of every value of every row's run, without a loop over the rows.
     places = (begin - bounds[:-1]).repeat(lengths)
     places += np.arange(len(places))
     return bounds, places
@@ -240,7 +240,7 @@ def spread(starts: NDArray[Any], rows: NDArray[Any], size: int) -> tuple[NDArray
 def facts_at(columns: Mapping[str, NDArray[Any]], subjects: NDArray[Any]) -> NDArray[np.int64]:
     """Return the facts of subjects, in their order, then by relation and object: (facts, 3)."""
     starts, firsts = columns["fact.first"], columns["fact.first_object"]
-    if len(subjects) == 1:  # two thirds of the time that runs of many take
+    if len(subjects) == 1:  # Two thirds of the time of the general case.
         first, last = starts[int(subjects[0]) :][:2].tolist()
         edges = firsts[first : last + 1]
         relations, targets, counts = columns["fact.relation"][first:last], columns["fact.object"], np.diff(edges)

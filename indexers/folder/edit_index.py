@@ -1,8 +1,8 @@
-"""The edit index: names within two edits of a form, found by a third of their letters that the edits left whole.
+"""The edit index: names within two edits of a form, found by a third of their letters that the edits left intact.
 
-A name cut into three parts keeps one of them whole under two edits, and that part stands in the other spelling at a
-place that its length bounds (pass-join: Li et al. 2011). Each part of each name is a key; those of a form are few.
-What a key brings by accident is told by its pairs of letters, kept in 64 bits a name.
+Two edits leave at least one third of a name intact, and it occurs in the other spelling at a place that the name's
+length bounds (pass-join: Li et al. 2011). Each third of each name is a key; a form has few. False matches are filtered
+by a 64-bit signature of the name's letter pairs.
 """
 
 import string
@@ -22,26 +22,27 @@ from kbtools.linking.similarity import LONGEST_NAME
 
 _PARTS = EDITS + 1
 SHORTEST = _PARTS
-"""Letters of the shortest name that has three parts."""
+"""Length of the shortest name with three parts."""
 
 _MOST_DIFFERENT = 8
-"""Pairs of letters by which two edits make names differ: of two letters replaced, four go and four come."""
+"""Most letter pairs by which two edits can make names differ: two replaced letters remove four and add four."""
 
 COMPARED = 300
-"""Names from which on their letters are compared as well, which costs as much as reading the texts of some of them."""
+"""Least number of names for which letters are compared as well, which costs as much as reading some of their texts."""
 
 KEPT = 2_000
-"""Names that are kept, those of the most like pairs of letters."""
+"""Most names returned: those with the most similar letter pairs."""
 
 MOST_SEEN = 200_000
-"""Names whose pairs of letters are compared, those of the rarest parts first: of 3,000 variants none needs 40,000, and
-where a hundred thousand names begin alike it bounds a look-up to some ten milliseconds."""
+"""Most names whose letter pairs are compared, those of the rarest parts first: none of 3,000 variants needs 40,000, and
+if a hundred thousand names begin alike, this limits a look-up to some ten milliseconds.
+"""
 
 _DIFFERENT_LETTERS = 2 * EDITS
-"""Letters in which two edits make names differ: of each that is replaced one goes and one comes."""
+"""Most letters in which two edits make names differ: each replacement removes one and adds one."""
 
 _UNTOLD = 1 << 63
-"""The bit of what normal forms write otherwise: all but ASCII, and `&`, which is the word `and`."""
+"""The bit of characters that normal forms rewrite: all but ASCII, and `&`, which becomes `and`."""
 
 _BITS = np.zeros(256, dtype=np.uint64)
 for _place, _letter in enumerate(string.ascii_lowercase + string.digits):
@@ -51,11 +52,12 @@ _BITS[128:] = _BITS[ord("&")] = _UNTOLD
 _NOTHING = np.empty(0, dtype=np.uint32)
 
 _HASHED_AT_ONCE = 50_000
-"""Names that are hashed in one pass."""
+"""Names hashed in one pass."""
 
 _BUCKETS = 64
-"""By the first six bits of a key: of 18 million keys, at 5.9 million names, one holds 2 MB, and of thirty times as many
-names 70 MB."""
+"""Buckets by the first six bits of a key: with 5.9 million names, so 18 million keys, one holds 2 MB, and with thirty
+times as many names 70 MB.
+"""
 
 _SIGNED = np.dtype([("row", "<u4"), ("signature", "<u8")])
 
@@ -66,14 +68,15 @@ _POWERS, _INVERSE = (
     np.array([pow(base, power, 1 << 64) for power in range(LONGEST_NAME + EDITS + 1)], dtype=np.uint64)
     for base in (_BASE, pow(_BASE, -1, 1 << 64))
 )
-"""Of a rolling hash modulo 2^64: any run of letters is hashed from two sums, whatever stands before it."""
+"""For a rolling hash modulo 2^64: any run of letters is hashed from two sums, independent of the letters before it."""
 
 _MIX, _SPREAD, _WIDE = (np.array([odd], dtype=np.uint64) for odd in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, _BASE))
 
 
 class _Segments(NamedTuple):
-    """The runs of letters of a form that may be a part of a name near it, a row each: which part, of a name of which
-    length, from where to where in the form."""
+    """The runs of letters of a form that may be a part of a name near it, one row each: the number of the part, the
+    length of the name, and the start and end in the form.
+    """
 
     part: NDArray[np.int64]
     length: NDArray[np.int64]
@@ -82,17 +85,17 @@ class _Segments(NamedTuple):
 
 
 def _cut(length: int) -> tuple[int, ...]:
-    """Return where the parts of a name start, and where the last one ends."""
+    """Return the start of each part of a name, and the end of the last."""
     first = length // _PARTS
     return 0, first, first + (length - first) // 2, length
 
 
 @lru_cache(maxsize=2 * LONGEST_NAME)
 def _segments_of(length: int) -> _Segments:
-    """List the runs of a form of some length that a part of a name within two edits may be.
+    """List the runs of a form of some length that may be a part of a name within two edits.
 
-    Before part i stand at most i of the edits, since an earlier part would be whole otherwise, and behind it at most
-    EDITS - i: both bound how far it has moved.
+    At most i of the edits come before part i, since otherwise an earlier part would be intact, and at most EDITS - i
+    after it: both limit how far it has moved.
     """
     rows = []
     for name in range(max(SHORTEST, length - EDITS), min(LONGEST_NAME, length + EDITS) + 1):
@@ -106,7 +109,7 @@ def _segments_of(length: int) -> _Segments:
 
 
 class _Letters(NamedTuple):
-    """The letters of some forms end to end, and where each form starts and how long it is."""
+    """The letters of some forms end to end, and the start and length of each form."""
 
     codes: _Hashes
     starts: NDArray[np.int64]
@@ -114,18 +117,18 @@ class _Letters(NamedTuple):
 
 
 def _letters_of(forms: Sequence[str]) -> _Letters:
-    """Read forms as code points."""
+    """Return forms as code points."""
     lengths = np.fromiter(map(len, forms), dtype=np.int64, count=len(forms))
     codes = np.frombuffer("".join(forms).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
     return _Letters(codes, np.cumsum(lengths) - lengths, lengths)
 
 
 def _key_of(sums: _Hashes, first: NDArray[np.int64], last: NDArray[np.int64], at: _Segments) -> NDArray[np.uint32]:
-    """Hash runs of letters with the part and the length of the name that they belong to.
+    """Hash runs of letters together with the part and the length of the name they belong to.
 
     `sums` are running sums of letters by powers; `first` and `last` are places among them, `at.first` those in a form.
     """
-    # The sum between two places, moved to the start of the powers: the same letters hash alike wherever they stand.
+    # The sum between two places, divided by the first power: equal letters hash alike at any place.
     hashed = (sums[last] - sums[first]) * _INVERSE[at.first]
     hashed += _SPREAD * (at.part * (LONGEST_NAME + 1) + at.length + 1).astype(np.uint64)
     hashed ^= hashed >> np.uint64(31)
@@ -134,14 +137,14 @@ def _key_of(sums: _Hashes, first: NDArray[np.int64], last: NDArray[np.int64], at
 
 
 def _running_sums(letters: _Letters) -> _Hashes:
-    """Sum letters by the powers of their places, over all forms: (letters + 1,)."""
+    """Return the running sums of letters times powers, over all forms: (letters + 1,)."""
     place = np.arange(len(letters.codes)) - np.repeat(letters.starts, letters.lengths)
     return np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum((letters.codes + np.uint64(1)) * _POWERS[place])))
 
 
 def _signatures_of(letters: _Letters) -> _Hashes:
-    """Mark the pairs of letters of each form, none of which is empty, one bit of 64 a pair: (forms,)."""
-    # For every form, for every letter and the one after it, the last with none: one bit.
+    """Return the set of letter pairs of each form as 64 bits; no form may be empty: (forms,)."""
+    # One bit for each letter and the one after it, none for the last letter of a form.
     following = np.zeros_like(letters.codes)
     following[:-1] = letters.codes[1:]
     following[letters.starts + letters.lengths - 1] = 0
@@ -150,7 +153,7 @@ def _signatures_of(letters: _Letters) -> _Hashes:
 
 
 class Probes(NamedTuple):
-    """Some forms, the keys of runs of their letters, the form of each run, and the pairs of letters of each form."""
+    """Some forms, the keys of runs of their letters, the form of each run, and the letter pairs of each form."""
 
     forms: Sequence[str]
     keys: NDArray[np.uint32]
@@ -159,13 +162,13 @@ class Probes(NamedTuple):
 
 
 def probes_of(forms: Sequence[str]) -> Probes:
-    """Hash what names within two edits of forms are found by; too short and too long ones have no runs."""
+    """Hash the runs by which names within two edits of forms are found; too short and too long forms have none."""
     every = [_segments_of(len(form)) for form in forms]
-    fit = [place for place, own in enumerate(every) if len(own.part)]
+    fit = [place for place, segments in enumerate(every) if len(segments.part)]
     signatures = np.zeros(len(forms), dtype=np.uint64)
     if not fit:
         return Probes(forms, _NOTHING, np.empty(0, dtype=np.int64), signatures)
-    # All forms in one pass: for every form, for every run of its letters, the key.
+    # All forms in one pass: the key of every run of letters of every form.
     at = _Segments(*map(np.concatenate, zip(*(every[place] for place in fit), strict=True)))
     letters, runs = _letters_of([forms[place] for place in fit]), [len(every[place].part) for place in fit]
     start = letters.starts.repeat(runs)
@@ -176,9 +179,9 @@ def probes_of(forms: Sequence[str]) -> Probes:
 
 
 def _hash_names(forms: Sequence[str], rows: NDArray[np.uint32]) -> Iterator[tuple[_Hashes, NDArray[Any]]]:
-    """Yield the keys of normal forms with the row of each, which sort by key, and their pairs of letters by row.
+    """Yield the keys of normal forms with the row of each, which sort by key, and their letter pairs by row.
 
-    Shorter and longer forms than are found by edits are left out.
+    Forms too short or too long for the index are left out.
     """
     lengths = np.fromiter(map(len, forms), dtype=np.int64, count=len(forms))
     places = np.flatnonzero((lengths >= SHORTEST) & (lengths <= LONGEST_NAME))
@@ -198,10 +201,10 @@ def _hash_names(forms: Sequence[str], rows: NDArray[np.uint32]) -> Iterator[tupl
 
 
 class EditKeys:
-    """The keys and signatures of names while they are collected for writing, in files of a work folder.
+    """The keys and signatures of names, collected in files of a work folder before they are written.
 
-    Keys lie in buckets by their first bits, signatures by the rows of their names, so that one bucket after the other
-    is sorted and written, and memory does not grow with the names.
+    Keys are put into buckets by their first bits, signatures into buckets by the rows of their names; buckets are
+    sorted and written one at a time, so memory does not grow with the names.
     """
 
     def __init__(self, folder: Path, *, names: int) -> None:
@@ -219,20 +222,20 @@ class EditKeys:
         self.files.close()
 
     def add(self, forms: Sequence[str], rows: NDArray[np.uint32]) -> None:
-        """Take normal forms, each with the row of a name."""
+        """Add normal forms, each with the row of a name."""
         for keyed, signed in _hash_names(forms, rows):
             _share_out(keyed, keyed >> np.uint64(64 - _BUCKETS.bit_length() + 1), self.keys)
             buckets = signed["row"].astype(np.uint64) * np.uint64(_BUCKETS) // np.uint64(self.names)
             _share_out(signed, buckets, self.signatures)
 
     def runs(self) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
-        """Yield keys, ascending, and the rows of their names, a bucket at a time."""
+        """Yield keys, ascending, and the rows of their names, one bucket at a time."""
         for file in self.keys:
             yield _keys_and_rows(_take_back(file, np.uint64))
 
     def signature(self) -> Iterator[_Hashes]:
-        """Yield the pairs of letters of all names by row, none of a name without a normal form of its own."""
-        # The first row of a bucket is the first that `row * BUCKETS // names` puts there.
+        """Yield the letter pairs of all names by row; a name without a normal form of its own has none."""
+        # The first row of a bucket is the least with `row * BUCKETS // names` equal to its number.
         firsts = [-(-bucket * self.names // _BUCKETS) for bucket in range(_BUCKETS + 1)]
         for (first, last), file in zip(pairwise(firsts), self.signatures, strict=True):
             signed = _take_back(file, _SIGNED)
@@ -242,7 +245,7 @@ class EditKeys:
 
 
 def _keys_and_rows(keyed: _Hashes) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Sort keys that hold the rows of their names, and take both apart."""
+    """Sort combined keys and rows of names, and separate both."""
     keyed = np.sort(keyed)
     return (keyed >> np.uint64(32)).astype(np.uint32), keyed.astype(np.uint32)
 
@@ -256,7 +259,7 @@ def _share_out(values: NDArray[Any], buckets: NDArray[np.uint64], files: Sequenc
 
 
 def _take_back(file: IO[bytes], dtype: DTypeLike) -> NDArray[Any]:
-    """Read what was shared out to a file, and empty it."""
+    """Return the content of a bucket's file, and empty it."""
     file.seek(0)
     values = np.frombuffer(file.read(), dtype=dtype)
     file.seek(0)
@@ -265,7 +268,7 @@ def _take_back(file: IO[bytes], dtype: DTypeLike) -> NDArray[Any]:
 
 
 class EditIndex:
-    """An index of the names with at least three letters, by the forms within two edits of each."""
+    """An index of the names with at least three letters that finds those within two edits of a form."""
 
     def __init__(
         self, keys: NDArray[np.uint32], rows: NDArray[np.uint32], signatures: _Hashes, *, texts: StringTable
@@ -273,11 +276,11 @@ class EditIndex:
         self.keys, self.rows, self.signatures, self.texts = keys, rows, signatures, texts
 
     def recall(self, probes: Probes) -> list[NDArray[np.uint32]]:
-        """Recall for each form the rows of names that may be within two edits of it, at most KEPT of the likest.
+        """Return for each form the rows of names that may be within two edits of it, at most KEPT, those most similar.
 
-        The forms were hashed once, for several indexes.
+        The probes are hashed once and serve several indexes.
         """
-        # All forms in one pass: for every form, for every run of its letters, the names with such a part.
+        # All forms in one pass: the names that share a part with any run of letters of any form.
         forms, keys, form_of, signatures = probes
         firsts, lasts = self.keys.searchsorted(keys, "left"), self.keys.searchsorted(keys, "right")
         seen = np.flatnonzero(lasts > firsts)
@@ -297,35 +300,35 @@ class EditIndex:
         runs = zip(
             forms, np.split(unique.astype(np.uint32), edges), np.split(different[like][place], edges), strict=True
         )
-        return [own if len(own) <= COMPARED else self.likest(form, own, unlike) for form, own, unlike in runs]
+        return [near if len(near) <= COMPARED else self.likest(form, near, unlike) for form, near, unlike in runs]
 
     def likest(self, form: str, rows: NDArray[np.uint32], unlike: NDArray[np.uint8]) -> NDArray[np.uint32]:
-        """Choose of many names those that share the letters of a form, and of too many those of the likest pairs."""
+        """Return the names that share a form's letters; of too many, those with the most similar letter pairs."""
         shared = share_letters(form, self.texts, rows)
         rows, unlike = rows[shared], unlike[shared]
         return rows if len(rows) <= KEPT else rows[np.argsort(unlike, kind="stable")[:KEPT]]
 
 
 def _rarest_runs(form_of: NDArray[np.int64], sizes: NDArray[np.int64], firsts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Choose the shortest runs of each form, as many as hold MOST_SEEN names."""
+    """Choose the runs of each form with the fewest names, up to MOST_SEEN names in all."""
     order = np.lexsort((firsts, sizes, form_of))
     total = sizes[order].cumsum()
-    # What all forms before one have seen, which its own count begins with.
+    # The total of the preceding forms, to be subtracted.
     opening = form_of[order].searchsorted(form_of[order], "left")
     before = (total - sizes[order])[opening]
     return order[total - before <= MOST_SEEN]
 
 
 def share_letters(form: str, texts: StringTable, rows: NDArray[np.uint32]) -> NDArray[np.bool_]:
-    """Return which of the names at some rows, none of them empty, may be within two edits of a normal form.
+    """Return a mask of the names, none of them empty, that may be within two edits of a normal form.
 
-    Two edits change at most four letters of a set: this leaves out most of the thousands of names that share a part
-    and most pairs of letters with a form, without reading their texts one by one.
+    Two edits change at most four letters of a set: this rejects most of the thousands of names that share a part and
+    most letter pairs with a form, without reading their texts one by one.
     """
     if not form.isascii():
         return np.ones(len(rows), dtype=bool)
     codes, starts = texts.bytes_at(rows)
     letters = np.bitwise_or.reduceat(_BITS[codes], starts)
-    own = np.bitwise_or.reduce(_BITS[np.frombuffer(form.encode(), dtype=np.uint8)])
-    told: NDArray[np.bool_] = np.bitwise_count(letters ^ own) <= _DIFFERENT_LETTERS
-    return told | (letters >= _UNTOLD)
+    letters_of_form = np.bitwise_or.reduce(_BITS[np.frombuffer(form.encode(), dtype=np.uint8)])
+    similar: NDArray[np.bool_] = np.bitwise_count(letters ^ letters_of_form) <= _DIFFERENT_LETTERS
+    return similar | (letters >= _UNTOLD)

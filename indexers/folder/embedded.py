@@ -33,13 +33,13 @@ from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.vector_index import VectorIndex
 
 _FEW = 8
-"""Entities up to which one by one is sooner than all at once."""
+"""Most entities for which reading one by one is faster than all at once."""
 
 
 class EmbeddedKB(FolderKB):
-    """A knowledge base as it was built, in a folder; see `KnowledgeBase` for what each method promises.
+    """A knowledge base in a folder, as built; see `KnowledgeBase` for the contract of each method.
 
-    Every file is opened at once, so that a folder that is replaced meanwhile answers as before to who has it open.
+    All files are opened together, so that a reader keeps its answers even if the folder is replaced.
     """
 
     def __init__(self, path: str | Path, *, manifest: Manifest | None = None) -> None:
@@ -49,7 +49,7 @@ class EmbeddedKB(FolderKB):
         open_steadily(self.path, lambda: self.open(manifest or read_manifest(self.path)))
 
     def open(self, manifest: Manifest) -> None:
-        """Open every file; raise KBUnusable where one is not as it was written, or the folder was just replaced."""
+        """Open every file; raise KBUnusable if one is damaged or the folder was just replaced."""
         self.manifest = manifest
         if manifest.is_updated:
             raise KBUnusable(
@@ -127,7 +127,7 @@ class EmbeddedKB(FolderKB):
 
     @explained
     def facts_of(self, entities: EntityRows) -> NDArray[np.int64]:
-        """List the facts of entities, by the entities' order, then relation and object: (facts, 3)."""
+        """Return the facts of entities, by the entities' order, then relation and object: (facts, 3)."""
         return facts_at(self.columns, entities)
 
     @explained
@@ -167,7 +167,7 @@ class EmbeddedKB(FolderKB):
         return [self.incoming(entity_row) for entity_row in entities.tolist()]
 
     def incoming(self, entity_row: int) -> IncomingFacts:
-        """Return the facts that one entity is the object of."""
+        """Return the facts with one entity as object."""
         first, last = self.columns["incoming.first"][entity_row : entity_row + 2].tolist()
         return IncomingFacts(
             self.columns["incoming.relation"][first:last], self.columns["incoming.subject"][first:last]
@@ -203,7 +203,7 @@ class EmbeddedKB(FolderKB):
 
     @explained
     def ranked_names(self, entities: EntityRows) -> list[list[tuple[SpokenName, int]]]:
-        """Return the names of each entity in their order, each with its rank: the first language 0, aliases ALIAS."""
+        """Return the names of each entity in order, each with its rank: 0 in the first language, ALIAS for aliases."""
         first, flags = self.columns["alias.first"], self.columns["alias.is_alias"]
         return [
             rank_names(self.spoken_names(row), flags[slice(*first[row : row + 2].tolist())].tolist())
@@ -238,10 +238,10 @@ class EmbeddedKB(FolderKB):
             return [None] * len(entities)
         described = self.columns["description.row"]
         places = np.minimum(np.searchsorted(described, entities), len(described) - 1)
-        found = described[places] == entities
+        texts = described[places] == entities
         return [
             read_text(self.description_texts[place]) if has else None
-            for place, has in zip(places.tolist(), found.tolist(), strict=True)
+            for place, has in zip(places.tolist(), texts.tolist(), strict=True)
         ]
 
     def open_vectors(self) -> VectorIndex:
@@ -252,7 +252,7 @@ class EmbeddedKB(FolderKB):
         return self.base_entities
 
     def added_ids(self) -> list[str]:
-        """List the ids of the entities that updates brought, by row; here there are none."""
+        """Return the ids of the entities added by updates, by row; always empty here."""
         return []
 
     def row_of(self, entity_id: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Vectors of entities beside an embedded knowledge base, searched by FAISS: every one, by clusters, or by a graph."""
+"""Entity vectors of an embedded knowledge base, searched by FAISS: exhaustively, by clusters, or by a graph."""
 
 import logging
 import os
@@ -31,34 +31,34 @@ VECTOR_FILES = frozenset({RECORD, INDEX, ROWS})
 _FORMAT_NAME, _FORMAT_VERSION = "kbtools-vectors", 1
 
 KINDS = ("flat", "ivf", "hnsw")
-"""Exact; by the nearest of clusters, small and quick to build; by a graph, quickest to search and slow to build."""
+"""Exhaustive; by the nearest clusters, small and quick to build; by a graph, fastest to search and slow to build."""
 
 _LISTS = 4
-"""Clusters of `ivf` in square roots of the number of entities, as FAISS advises."""
+"""Clusters of `ivf`, in square roots of the number of entities, as FAISS recommends."""
 
 _LEARNT_FROM = 64
-"""Vectors that each cluster is learnt from."""
+"""Training vectors per cluster."""
 
 _PROBED, _LEAST_PROBED = 3, 16
-"""The share of clusters that a search looks into, one in so many, and how many it looks into at least."""
+"""A search examines one in so many clusters, and at least so many."""
 
 MOST_ON_GPU = 2_048
-"""The most neighbours that FAISS finds on a GPU, and the most clusters that it looks into there."""
+"""Most neighbours, and most clusters examined, that FAISS supports on a GPU."""
 
 _NUMBER = 4
 """Bytes of a number in a vector, and of a link."""
 
 _MOST_COSINE = 1.001
-"""The largest cosine of whole vectors: float32 of a thousand dimensions rounds in the fifth digit."""
+"""Largest cosine of intact vectors: float32 of a thousand dimensions rounds in the fifth digit."""
 
 _NOBODY: EntityRows = np.empty(0, dtype=np.uint32)
 
 _LINKS, _BUILT, _SEARCHED = 32, 128, 1_024
-"""Links of a vector in the graph of `hnsw`; vectors kept in view while it is built, and while it is searched."""
+"""For the graph of `hnsw`: links per vector; candidates considered while building and while searching."""
 
 
 def load_faiss() -> ModuleType:
-    """Import FAISS; raise MissingDependency where it is not installed."""
+    """Import FAISS; raise MissingDependency if it is not installed."""
     try:
         import faiss
     except ImportError as error:
@@ -71,10 +71,10 @@ def load_faiss() -> ModuleType:
 def write_vectors(
     path: Path, kb: KnowledgeBase, vectors: EntityVectors, *, kind: str = "flat", seed: int = 1
 ) -> "FaissVectors":
-    """Index vectors beside the knowledge base in `path`, in place of those it has, and open them.
+    """Index vectors in the folder of a knowledge base, replacing existing ones, and open them.
 
-    Raises BadSetting for an unknown kind, VectorsMissing where no entity has a vector, BadVectors for a value that is
-    no number; the older vectors stay unless all goes well.
+    Raises BadSetting for an unknown kind, VectorsMissing if no entity has a vector, BadVectors for a value that is not
+    a number; existing vectors are kept if it raises.
     """
     if kind not in KINDS:
         raise BadSetting(f"no kind of vector index {kind!r}; known: {', '.join(KINDS)}", name=kind)
@@ -105,7 +105,7 @@ def write_vectors(
 
 
 def _require_room(kind: str, vectors: EntityVectors) -> None:
-    """Raise MemoryExhausted for vectors that the memory does not hold, since FAISS takes them all."""
+    """Raise MemoryExhausted for vectors that do not fit in memory, since FAISS loads them all."""
     count = len(vectors.rows)
     flat = count * _NUMBER * vectors.dim
     # Each vector has twice LINKS neighbours on the lowest level of a graph, and half as many on the few above.
@@ -118,7 +118,7 @@ def _require_room(kind: str, vectors: EntityVectors) -> None:
 
 
 def _empty_index(faiss: ModuleType, kind: str, vectors: EntityVectors, *, seed: int) -> Any:
-    """Make an index that is ready to take vectors; clusters are learnt from a sample of them."""
+    """Build an empty index; clusters are trained on a sample of the vectors."""
     dim, inner = vectors.dim, faiss.METRIC_INNER_PRODUCT
     if kind == "flat":
         return faiss.IndexFlatIP(dim)
@@ -139,7 +139,7 @@ def _empty_index(faiss: ModuleType, kind: str, vectors: EntityVectors, *, seed: 
 
 
 class _VectorsRecord(TypedDict):
-    """The record of the vectors beside a knowledge base."""
+    """The record of the vectors of a knowledge base."""
 
     kb: str
     kind: str
@@ -152,14 +152,14 @@ class _VectorsRecord(TypedDict):
 
 
 def vectors_cure(path: Path) -> str:
-    """Return the cure for damaged vectors, in words."""
+    """Return the advice for damaged vectors."""
     return f"create the vectors again with kbtools index vectors --kb {path}"
 
 
 def read_vectors_record(path: Path, manifest: Manifest) -> dict[str, Any]:
-    """Read what the vectors beside a knowledge base say of themselves.
+    """Return the record of the vectors of a knowledge base.
 
-    Raises VectorsMissing where there are none, KBUnusable where they are damaged or of another knowledge base.
+    Raises VectorsMissing if there are none, KBUnusable if they are damaged or belong to another knowledge base.
     """
     folder = path / FOLDER
     if folder.is_dir() and not (folder / RECORD).is_file():
@@ -184,13 +184,13 @@ def read_vectors_record(path: Path, manifest: Manifest) -> dict[str, Any]:
 
 
 class FaissVectors:
-    """The vectors of an embedded knowledge base; see `VectorIndex` for what each method promises.
+    """The vectors of an embedded knowledge base; see `VectorIndex` for the contract of each method.
 
-    Entities that are `gone` since the vectors were made are no longer found; those that came since have none.
+    Entities deleted since the vectors were made (`gone`) are not found; those added since have no vector.
     """
 
     def __init__(self, path: Path, manifest: Manifest, *, gone: EntityRows = _NOBODY) -> None:
-        """Open the vectors beside a knowledge base through the memory map; raise as `read_vectors_record` does."""
+        """Open the vectors of a knowledge base through the memory map; raises as `read_vectors_record` does."""
         record, folder = read_vectors_record(path, manifest), path / FOLDER
         faiss = load_faiss()
         try:
@@ -215,36 +215,36 @@ class FaissVectors:
 
     def nearest(self, vectors: NDArray[np.float32], *, limit: int = 10) -> Neighbours:
         check_dim(vectors, self.dim)
-        wanted, more = min(limit, len(self)), min(limit, len(self.gone))
+        count, searched = min(limit, len(self)), min(limit, len(self.gone))
         while True:
-            near = self.nearest_stored(vectors, limit + more)
+            near = self.nearest_stored(vectors, limit + searched)
             is_gone = np.isin(near.rows, self.gone)
-            # Few of those that are near are gone as a rule; with as many more as are gone, enough remain.
-            if more == len(self.gone) or (~is_gone).sum(axis=1).min(initial=wanted) >= wanted:
+            # Few near entities are usually deleted; searching for as many more as are deleted is always enough.
+            if searched == len(self.gone) or (~is_gone).sum(axis=1).min(initial=count) >= count:
                 break
-            more = min(10 * max(more, 1), len(self.gone))
-        # A stable sort puts what is gone behind the others, which stay in their order.
-        order = np.argsort(is_gone, axis=1, kind="stable")[:, :wanted]
+            searched = min(10 * max(searched, 1), len(self.gone))
+        # A stable sort moves deleted entities to the end and keeps the order of the others.
+        order = np.argsort(is_gone, axis=1, kind="stable")[:, :count]
         return Neighbours(np.take_along_axis(near.rows, order, axis=1), np.take_along_axis(near.cosines, order, axis=1))
 
     def nearest_stored(self, vectors: NDArray[np.float32], limit: int) -> Neighbours:
-        """Find the nearest, also those that are gone."""
+        """Return the nearest vectors, deleted entities included."""
         limit = min(limit, len(self.rows))
         cosines, places = self.search(normalised(vectors), limit)
         short = np.flatnonzero((places < 0).any(axis=1))
-        if len(short):  # the clusters looked into, or the part of the graph, held too few
+        if len(short):  # The clusters examined, or the part of the graph, held too few.
             cosines[short], places[short] = self.search_all(normalised(vectors[short]), limit)
-        # A cosine is between -1 and 1 but for what float32 rounds: others are those of numbers that were not written.
+        # Cosines are between -1 and 1 up to float32 rounding; others come from damaged numbers.
         if not (np.abs(cosines) <= _MOST_COSINE).all() or places.max(initial=0) >= len(self.rows):
             raise KBUnusable(f"{self.folder}: damaged (its vectors are not of length one); {self.cure}")
         rows = self.rows[places]
-        # FAISS leaves ties in no order: by cosine, the highest first, then by row.
+        # FAISS leaves ties unordered: sort by cosine, the highest first, then by row.
         order = np.lexsort((rows, -cosines), axis=1)
         return Neighbours(np.take_along_axis(rows, order, axis=1), np.take_along_axis(cosines, order, axis=1))
 
     def search(self, vectors: NDArray[np.float32], limit: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Search on the GPU in use, or on the CPU if there is none or it finds fewer than `limit`."""
-        # FAISS allows one search at a time on a GPU, where it keeps one space to work in; on a CPU, any number.
+        # On a GPU FAISS allows only one search at a time, since searches share memory; on a CPU any number.
         if self.on_gpu is not None and limit <= MOST_ON_GPU:
             with self.gpu_lock:
                 cosines, places = self.on_gpu.search(vectors, limit)
@@ -266,7 +266,7 @@ class FaissVectors:
         return vector
 
     def read(self, entities: EntityRows) -> NDArray[np.float32]:
-        """Return the directions of the vectors of entities that have one: (entities, dim)."""
+        """Return the normalised vectors of entities that have one: (entities, dim)."""
         if self.kind == "ivf":
             self.index.make_direct_map()
         vectors: NDArray[np.float32] = self.index.reconstruct_batch(np.searchsorted(self.rows, entities))
@@ -282,9 +282,9 @@ class FaissVectors:
             logger.warning("vectors are searched on the CPU: FAISS sees %d GPUs, and searches flat and ivf there", gpus)
             return
         with self.gpu_lock:
-            if gpu == self.gpu:  # another pruner uses the same vectors
+            if gpu == self.gpu:  # Another pruner already uses the same vectors.
                 return
-            # The index on the CPU stays, through the memory map: an inverted one on a GPU returns no stored vectors.
+            # The index on the CPU stays, memory-mapped: an inverted index on a GPU cannot return stored vectors.
             self.resources = faiss.StandardGpuResources()
             self.on_gpu, self.gpu = faiss.index_cpu_to_gpu(self.resources, gpu, self.index), gpu
             if self.kind == "ivf":

@@ -1,4 +1,4 @@
-"""The look-ups that built and updated knowledge bases in a folder share: names, strict and fuzzy, over indexes."""
+"""Look-ups shared by built and updated knowledge bases in a folder: names, strict and fuzzy, over indexes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -28,15 +28,14 @@ _R = TypeVar("_R")
 _KB = TypeVar("_KB", bound="FolderKB")
 
 _PREFIXED = 50
-"""Names that begin with a form and are compared with it."""
+"""Names compared with a form that they begin with."""
 
 CACHED_FORMS, MOST_CACHED = 10_000, 1_000
-"""Forms whose matches are kept in memory, and the most entities of such a form: 10 MB for 10,000 forms of FB5M's
-questions."""
+"""Forms whose matches are cached, and the most entities of such a form: 10 MB for 10,000 forms of FB5M's questions."""
 
 
 def explained(method: Callable[Concatenate[_KB, _P], _R]) -> Callable[Concatenate[_KB, _P], _R]:
-    """Return a look-up that raises KBUnusable where it fails over a damaged file; other errors stay what they are."""
+    """Wrap a look-up so that it raises KBUnusable if it fails on a damaged file; other errors are unchanged."""
 
     @wraps(method)
     def look_up(self: _KB, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -51,13 +50,13 @@ def explained(method: Callable[Concatenate[_KB, _P], _R]) -> Callable[Concatenat
 
 
 def _reopen(path: Path) -> "FolderKB":
-    """Open a folder that was pickled, with the class that its updates need."""
+    """Open a pickled folder, updated or not."""
     kb: FolderKB = load_class(BACKENDS, "embedded")(path)
     return kb
 
 
 class FolderKB(BackendDefaults, ABC):
-    """A knowledge base in a folder; see `KnowledgeBase` for what each method promises."""
+    """A knowledge base in a folder; see `KnowledgeBase` for the contract of each method."""
 
     path: Path
     manifest: Manifest
@@ -70,7 +69,7 @@ class FolderKB(BackendDefaults, ABC):
         self.cached: dict[str, Sequence[NameMatch]] = {}
 
     def __reduce__(self) -> tuple[Callable[[Path], "FolderKB"], tuple[Path]]:
-        """Pickle by path: whoever unpickles it opens the folder."""
+        """Pickle by path: unpickling opens the folder."""
         return _reopen, (self.path.absolute(),)
 
     def close(self) -> None:
@@ -80,13 +79,13 @@ class FolderKB(BackendDefaults, ABC):
         vars(self).update(remaining)
 
     def explain(self) -> str:
-        """Return a sentence that names a damaged file, empty if every file is as it was written."""
+        """Return a message that names a damaged file; empty if every file is intact."""
         self.damage = self.damage or next(find_damage(self.path, self.manifest), "")
         return self.damage
 
     @contextmanager
     def opening(self) -> Iterator[None]:
-        """Raise KBUnusable with what is damaged if files cannot be opened because they do not fit each other."""
+        """Raise KBUnusable that names the damage if files cannot be opened because they are inconsistent."""
         try:
             yield
         except (IndexError, TypeError, ValueError, OverflowError, lmdb.Error) as error:
@@ -95,11 +94,11 @@ class FolderKB(BackendDefaults, ABC):
 
     @abstractmethod
     def stored_names(self, forms: Sequence[str]) -> dict[str, list[NameMatch]]:
-        """Read the names under each form that is stored."""
+        """Return the names under each stored form."""
 
     @abstractmethod
     def recall(self, probes: Probes) -> list[list[str]]:
-        """Return the normal forms that may be within two edits of each form that was probed for."""
+        """Return the normal forms that may be within two edits of each probed form."""
 
     @abstractmethod
     def trigram_names(self, form: str) -> set[str]:
@@ -111,7 +110,7 @@ class FolderKB(BackendDefaults, ABC):
 
     @abstractmethod
     def open_vectors(self) -> VectorIndex:
-        """Open the vectors beside the knowledge base."""
+        """Open the vectors of the knowledge base."""
 
     @abstractmethod
     def row_of(self, entity_id: str) -> int | None:
@@ -119,7 +118,7 @@ class FolderKB(BackendDefaults, ABC):
 
     @abstractmethod
     def parts_of_name(self, name: str, entities: EntityRows, tags: frozenset[str]) -> NDArray[np.uint8]:
-        """Return whether a name is a NAME, an ALIAS or ABSENT of each of some entities in some languages."""
+        """Return for each entity whether a name is its NAME, an ALIAS or ABSENT in some languages."""
 
     @abstractmethod
     def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]: ...
@@ -140,7 +139,7 @@ class FolderKB(BackendDefaults, ABC):
         return matches
 
     def cache(self, matches: Mapping[str, Sequence[NameMatch]]) -> None:
-        """Keep matches in memory: the words that most questions have are names of a dozen spellings each."""
+        """Cache matches: the words in most questions are names with a dozen spellings each."""
         if len(self.cached) + len(matches) > CACHED_FORMS:
             self.cached = {}
         for form, own in matches.items():
@@ -164,7 +163,7 @@ class FolderKB(BackendDefaults, ABC):
         ]
 
     def recall_similar(self, form: str, near: Sequence[str], *, cutoff: float) -> Collection[str]:
-        """Recall the normal forms similar to one by trigrams and as its beginning too, unless edits suffice."""
+        """Return similar normal forms: `near` ones, and unless edits suffice, those by trigrams and prefix."""
         if not form or len(form) > LONGEST_NAME:
             return ()
         recalled = set(near)
@@ -174,7 +173,7 @@ class FolderKB(BackendDefaults, ABC):
         return recalled
 
     def names_near(self, forms: Sequence[str]) -> dict[str, list[str]]:
-        """Return for each form the normal forms within two edits; the last ones asked for are kept."""
+        """Return for each form the normal forms within two edits; the latest results are cached."""
         near = self.last_near
         if not near.keys() >= set(forms):
             near = self.last_near = dict(zip(forms, self.recall(probes_of(forms)), strict=True))
@@ -185,16 +184,16 @@ class FolderKB(BackendDefaults, ABC):
 
     @property
     def form_count(self) -> int:
-        """Count the forms of names, which a cluster counts too."""
+        """Count the forms of names, as a cluster does."""
         return self.manifest.statistics["forms"]
 
     def popularity(self, forms: Sequence[str]) -> list[int]:
-        """Return, for each stored form, the number of names of that one of its entities that has most."""
+        """Return for each stored form the number of names of its entity with the most."""
         if not forms:
             return []
         matches = self.lookup(forms)
         entities = [np.concatenate([match.entities for match in matches[form]]) for form in forms]
-        # For every form, for every entity of it: the number of its names.
+        # The number of names of every entity of every form.
         counts = self.alias_counts(np.concatenate(entities))
         most: list[int] = np.maximum.reduceat(counts, np.cumsum([0, *map(len, entities[:-1])])).tolist()
         return most

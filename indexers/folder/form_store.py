@@ -1,8 +1,8 @@
-"""The exact index: an LMDB file from normal forms to the names and entities behind them, and from words to counts.
+"""The exact index: an LMDB file from normal forms to their names and entities, and from words to counts.
 
-A value is one group per spelling, as `kbtools.indexers.building.form_writer` lays them out. Before the store stands a
-filter, a bit for every stored form, by its hash: of the 55 n-grams of a question five are names, and telling the others
-apart takes half the time of looking them up.
+A value has one group per spelling, as `kbtools.indexers.building.form_writer` lays them out. A filter with a bit per
+stored form, by hash, precedes the store: of the 55 n-grams of a question five are names, and rejecting the others by
+hash takes half the time of looking them up.
 """
 
 import errno
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 
 LONGEST_KEY, _KEPT = 480, 400
-"""LMDB keys hold 511 bytes: of a longer form the key keeps 400 and a hash."""
+"""LMDB keys hold 511 bytes: the key of a longer form has its first 400 bytes and a hash."""
 
 KIND_SHIFT, ENTITIES = 28, (1 << 28) - 1
-"""The kind of a group in the upper four bits of its header, and the number of its entities in the others."""
+"""The header of a group has its kind in the upper four bits, and the number of its entities in the others."""
 
 NORMAL = match_kind(Form.NORMAL, is_alias=True)
-"""The last of the kinds of names in their normal form."""
+"""The last kind of names in their normal form."""
 
 _WIDTH = 4
 """Bytes of a number in a value."""
@@ -46,13 +46,13 @@ _opening = Lock()
 _open_environments: WeakValueDictionary[tuple[int, int], "FormStore"] = WeakValueDictionary()
 
 _BITS = 16
-"""Bits a name, rounded up to a power of two: of a hundred forms that are not stored three to eight are looked up."""
+"""Bits per name, rounded up to a power of two: of a hundred forms that are not stored three to eight are looked up."""
 
 _MOST_BITS = 1 << 32
-"""As many as the hash can tell apart."""
+"""The hash distinguishes no more."""
 
 _BEFORE_SPACE = 0x0F6A7006
-"""A hash that goes on to that of nothing with a space: what follows is hashed as if no space were before it."""
+"""The hash that continues to the hash of an empty text by a space: the text after it is hashed as if it came first."""
 
 
 def form_key(form: str) -> bytes:
@@ -74,7 +74,7 @@ class FormStore:
                 str(path), subdir=False, readonly=True, lock=False, max_dbs=2, readahead=False, create=False,
                 map_size=size,
             )  # fmt: skip
-            # A file that was cut short would end the process with a bus error where it is first read beyond its end.
+            # Reading beyond the end of a truncated file would end the process with a bus error.
             if (self.environment.info()["last_pgno"] + 1) * self.environment.stat()["psize"] > size:
                 raise lmdb.CorruptedError("it refers to pages beyond its end")
             self.forms = self.environment.open_db(b"forms", create=False)
@@ -103,11 +103,10 @@ class FormStore:
             raise cannot_open(path, error) from error
 
     def __len__(self) -> int:
-        """Count the forms."""
         return int(self.transaction.stat(self.forms)["entries"])
 
     def lookup(self, forms: Sequence[str], texts: StringTable) -> dict[str, list[NameMatch]]:
-        """Find the names under each form that is stored."""
+        """Return the names under each stored form."""
         get = self.transaction.get
         matches = {}
         for form in filter(None, forms):
@@ -118,7 +117,7 @@ class FormStore:
         return matches
 
     def name_frequency(self, words: Sequence[str]) -> list[int]:
-        """Count the names that hold each word."""
+        """Count the names that contain each word."""
         return [count or 0 for count in self.frequencies(words)]
 
     def value(self, form: str) -> bytes:
@@ -127,7 +126,7 @@ class FormStore:
         return b"" if value is None else bytes(value)
 
     def frequencies(self, words: Sequence[str]) -> list[int | None]:
-        """Count the names that hold each word, nothing for one that is not counted here."""
+        """Count the names that contain each word; None for a word that is not counted here."""
         get, words_table = self.transaction.get, self.words
         values = (get(form_key(word), db=words_table) if word else None for word in words)
         return [None if value is None else int.from_bytes(value, "little") for value in values]
@@ -138,13 +137,13 @@ class FormStore:
             yield from transaction.cursor()
 
     def forms_with_prefix(self, prefix: str, *, limit: int) -> Iterator[str]:
-        """Yield the normal forms among the first stored ones that begin with a text, in order."""
+        """Yield the normal forms among the first stored ones with a prefix, in order."""
         return (form for form, is_normal in islice(self.stored_with_prefix(prefix), limit) if is_normal)
 
     def stored_with_prefix(self, prefix: str) -> Iterator[tuple[str, bool]]:
-        """Yield the stored forms that begin with a text, in order, each with whether it is the normal one of a name.
+        """Yield the stored forms with a prefix, in order, each with whether it is the normal form of a name.
 
-        Of a long form there are the first bytes, and it is none.
+        Only the first bytes of a long form are known; it counts as not normal.
         """
         start = prefix.encode()[:_KEPT]
         cursor = self.transaction.cursor(db=self.forms)
@@ -159,20 +158,20 @@ class FormStore:
 
 
 def is_normal(value: bytes | memoryview) -> bool:
-    """Check whether a value's first group is of names in their normal form."""
+    """Return whether a value's first group is of names in their normal form."""
     return int.from_bytes(value[:4], "little") >> KIND_SHIFT <= NORMAL
 
 
 def read_groups(value: bytes | memoryview, texts: StringTable) -> list[NameMatch]:
     """Unpack the groups of a value; the entities are copied out of the map, so that they may outlive it.
 
-    Raises IndexError for a name without a letter, ValueError for half a number, which only a damaged file has.
+    Raises IndexError for a name without a letter, ValueError for half a number; both occur only in a damaged file.
     """
     if len(value) % _WIDTH:
         raise ValueError(f"a value of {len(value)} bytes")
     numbers = memoryview(value).cast("I")
     rows = np.array(numbers, dtype=np.uint32)
-    rows.setflags(write=False)  # what is remembered is shared
+    rows.setflags(write=False)  # Cached arrays are shared.
     groups, position, end = [], 0, len(numbers)
     while position < end:
         header, row = numbers[position], numbers[position + 1]
@@ -185,7 +184,7 @@ def read_groups(value: bytes | memoryview, texts: StringTable) -> list[NameMatch
 
 
 def hash_forms(forms: "pa.StringArray") -> NDArray[np.uint32]:
-    """Return the hash of each form, which the filter goes by."""
+    """Return the hash of each form, as used by the filter."""
     keys = forms.cast("binary").to_pylist()
     return np.fromiter(map(crc32, keys), dtype=np.uint32, count=len(keys))
 
@@ -202,24 +201,24 @@ class FilterWriter:
 
 
 class FormFilter:
-    """A reader of the bits of all stored forms, and of some `also`, which updates brought."""
+    """A reader of the bits of all stored forms, with the forms `also` that updates added."""
 
     def __init__(self, bits: NDArray[np.uint8], *, also: Iterable[str] = ()) -> None:
-        self.bits = bits.data  # read by places twice as fast as the array
+        self.bits = bits.data  # Indexing it is twice as fast as indexing the array.
         self.mask = 8 * len(bits) - 1
         self.also = frozenset(crc32(form.encode()) & self.mask for form in also)
 
     def keep(self, forms: Sequence[str]) -> list[str]:
-        """Keep the forms that may be stored, in order; no stored one is left out."""
+        """Return the forms that may be stored, in order; no stored one is missing."""
         bits, mask, also = self.bits, self.mask, self.also
         return [
             form for form in forms if bits[(slot := crc32(form.encode()) & mask) >> 3] >> (slot & 7) & 1 or slot in also
         ]
 
     def runs(self, words: Sequence[str], lengths: frozenset[int]) -> list[tuple[int, int]]:
-        """List the runs of words that may be stored forms, as `KnowledgeBase.likely_runs` does.
+        """Return the runs of words that may be stored forms, as `KnowledgeBase.likely_runs` does.
 
-        The hash of a run goes on from that of the run that is a word shorter, so that no form is made.
+        The hash of a run continues that of the run one word shorter, so that no form is built.
         """
         bits, mask, also = self.bits, self.mask, self.also
         spaced = [f" {word}".encode() for word in words]

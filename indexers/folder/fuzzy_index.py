@@ -29,17 +29,18 @@ _WRITER_BYTES = 160_000_000
 """Memory of the writer."""
 
 _RECALLED = 100
-"""Names that are recalled by trigrams, to be rescored."""
+"""Names returned by trigrams, to be rescored."""
 
 _RAREST = 9
-"""Trigrams that are searched for, the rarest of a form: all twenty of them take six times as long among 5.9 million
-names, and find the entity of one misspelling in a hundred more."""
+"""Trigrams searched for, the rarest of a form: searching all twenty among 5.9 million names takes six times as long,
+and finds the entities of one per cent more misspellings.
+"""
 
 _TRIGRAMS = "trigrams"
 META, MANAGED = "meta.json", ".managed.json"
 _LOCK = ".lock"
 _KILLED = "writer was killed"
-"""Tantivy's words where one of its threads failed."""
+"""Tantivy's error after one of its threads failed."""
 
 
 def _schema() -> tantivy.Schema:
@@ -59,15 +60,15 @@ class FuzzyWriter:
         self.index = tantivy.Index(_schema(), path=str(folder))
         trigrams = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.ngram(3, 3)).build()
         self.index.register_tokenizer(_TRIGRAMS, trigrams)
-        # One thread indexes: with several, chance would decide which of them gets a form.
+        # One thread indexes: with several, the segment of a form would be random.
         self.writer = self.index.writer(_WRITER_BYTES, 1)
 
     def add(self, forms: Sequence[str], aliases: NDArray[np.uint32]) -> None:
-        """Take normal forms, each with the row of a name that has it; longer ones than LONGEST_NAME are left out."""
+        """Add normal forms, each with the row of a name that has it; forms longer than LONGEST_NAME are left out."""
         try:
             for form, alias in zip(forms, aliases.tolist(), strict=True):
                 if len(form) <= LONGEST_NAME:
-                    # In JSON, which takes three quarters of the time of a `Document`.
+                    # As JSON, which takes three quarters of the time of a `Document`.
                     self.writer.add_json(f'{{"trigrams":{encode_basestring(form)},"alias":{alias}}}')
         except ValueError as error:
             raise self.reason(error) from error
@@ -82,24 +83,24 @@ class FuzzyWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Wait for the threads that write, so that nothing is written once the block has ended."""
+        """Wait for the writing threads, so that nothing is written after the block."""
         if not self.closed:
             with suppress(ValueError):
                 self.writer.wait_merging_threads()
 
     def close(self) -> None:
-        """Commit, and leave files that whoever may read the folder may read."""
+        """Commit, and give the files the permissions of the folder's readers."""
         try:
             self.writer.commit()
             self.closed = True
             self.writer.wait_merging_threads()
         except ValueError as error:
             raise self.reason(error) from error
-        # Whoever holds the index looks for commits twice a second, and locks the folder again where it finds one.
+        # An open index polls for commits twice a second, and locks the folder when it finds one.
         del self.writer, self.index
         _name_segments(self.folder)
         for path in self.folder.iterdir():
-            # Tantivy writes for its user alone, and leaves its locks.
+            # Tantivy makes files readable for their owner only, and leaves its locks.
             if path.suffix == _LOCK:
                 path.unlink()
             else:
@@ -122,16 +123,16 @@ def _name_segments(folder: Path) -> None:
 
 
 def _system_error(error: Exception) -> OSError | None:
-    """Find the system's error in the words that tantivy has for it."""
+    """Return the system's error contained in tantivy's message, or None."""
     number = re.search(r"(?:os error |code: )(\d+)", str(error))
     return OSError(int(number[1]), os.strerror(int(number[1]))) if number else None
 
 
 @contextmanager
 def _links_to(folder: Path) -> Iterator[str]:
-    """Yield a folder of links to files that may not be written beside: tantivy locks even to read.
+    """Yield a folder of links to files that are read-only: tantivy needs a lock even to read.
 
-    A lock that a thread of tantivy left there after a build is not linked: whoever may only read could not take it.
+    A lock file that tantivy left after a build is not linked, since readers without write permission could not take it.
     """
     place = os.path.realpath(folder)
     names = [name for name in os.listdir(place) if not name.endswith(_LOCK)]
@@ -177,7 +178,7 @@ class FuzzyIndex:
         return set(self.forms(rows))
 
     def near(self, form: str) -> list[int]:
-        """Recall the rows of names that share the rarest trigrams of a form."""
+        """Return the rows of names that share the rarest trigrams of a form."""
         trigrams = sorted({form[start : start + 3] for start in range(len(form) - 2)})
         names = {trigram: self.searcher.doc_freq(_TRIGRAMS, trigram) for trigram in trigrams}
         rarest = sorted(filter(names.get, names), key=names.__getitem__)[:_RAREST]
@@ -193,5 +194,7 @@ class FuzzyIndex:
         except BaseException as error:
             if type(error).__module__ != "pyo3_runtime":
                 raise
-            raise ValueError(f"tantivy failed: {error}") from error  # a panic, which is no Exception: damaged files
+            raise ValueError(
+                f"tantivy failed: {error}"
+            ) from error  # A Rust panic is not an Exception; it means damaged files.
         return [int(row or 0) for row in rows]

@@ -1,4 +1,4 @@
-"""The folder of a knowledge base: its files, the test for those that kbtools writes, and its manifest."""
+"""The folder of a knowledge base: its files, the check for other files, and its manifest."""
 
 import os
 import re
@@ -43,10 +43,11 @@ COLUMNS = {
     "edit.signature": "<u8",
     "form.filter": "u1",
 }
-"""Per entity: where its aliases, its pairs, its incoming facts and its types start. Per pair: its relation, where its
-objects start. Per incoming fact: its relation and its subject. Per count of a name: the hash of its form, 0 for every
-name, the entity that it meant and how often. Per description: its entity. The columns of the edit index: keys with the
-row of a name, and the signature of each name. The filter of forms, by bits."""
+"""Per entity: the start of its aliases, its pairs, its incoming facts and its types. Per pair: its relation and the
+start of its objects. Per incoming fact: its relation and its subject. Per count of a name: the hash of its form (0 for
+every name), the entity meant and the count. Per description: its entity. The columns of the edit index: keys with the
+row of a name, and the signature of each name. The filter of forms, by bits.
+"""
 
 STRINGS = ("alias.text", "description.text", "entity.id", "relation.id", "relation.name", "redirect.old", "type.id")
 REQUIRED = frozenset({*COLUMNS, FORMS, *(f"{name}.{part}" for name in STRINGS for part in ("utf8", "starts"))})
@@ -61,19 +62,20 @@ SEGMENT_COLUMNS = {
     "form.changed": "u1",
     "form.state": "u1",
 }
-"""Of a segment, beside the files of a knowledge base: the row of each of its entities in the updated one, ascending,
-what of it is changed, and the number of facts into it by now. `entity.order` sorts the new ids that are not deleted.
-The rank of each name. The forms of changed names, ascending, with NUL between, and what has become of each."""
+"""Of a segment, besides the files of a knowledge base: the row of each of its entities in the updated one, ascending,
+the flags of its changes, and its current number of incoming facts. `entity.order` sorts the new ids that are not
+deleted. The rank of each name. The forms of changed names, ascending, separated by NUL, and the state of each.
+"""
 
 WORK = ".staging"
-"""The folder of a build's work tables, gone when it is done."""
+"""The folder of a build's work tables, deleted at its end."""
 
 _FUZZY_FILE = re.compile(r"[0-9a-f]{32}\.[a-z.]+|meta\.json|\.managed\.json|\.tantivy-(meta|writer)\.lock|\.tmp\w+")
 _WORK_FILE = re.compile(r"staging\.duckdb(\.wal)?|spill(/duckdb_temp_.*)?|edit\.(keys|signatures)\.\d+|facts\.numbers")
 
 
 def is_ours(path: Path) -> bool:
-    """Check whether a build, or that of its vectors, writes such a file into the folder of a knowledge base."""
+    """Return whether a build, or that of vectors, writes such a file into the folder of a knowledge base."""
     first, _, rest = str(path).partition("/")
     if first == SEGMENT:
         return not rest or rest in SEGMENT_COLUMNS or is_ours(Path(rest))
@@ -87,7 +89,7 @@ def is_ours(path: Path) -> bool:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read what a knowledge base says of itself; raise KBMissing or KBUnusable."""
+    """Read the manifest of a knowledge base; raise KBMissing or KBUnusable."""
     try:
         names = os.listdir(path)
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -116,7 +118,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def part_manifest(manifest: Manifest, part: str) -> Manifest:
-    """Return the manifest of a part of an updated knowledge base by itself: of its SEGMENT, or of its base (empty)."""
+    """Return the manifest of one part of an updated knowledge base: its SEGMENT, or its base (empty)."""
 
     def of_part(values: Mapping[str, _Value]) -> dict[str, _Value]:
         prefix = f"{SEGMENT}/"
@@ -127,22 +129,22 @@ def part_manifest(manifest: Manifest, part: str) -> Manifest:
 
 
 def open_steadily(path: Path, open_files: Callable[[], _Opened]) -> _Opened:
-    """Return what a function opens in a folder, opened again if another folder took its place meanwhile."""
+    """Return what a function opens in a folder; call it again if the folder was replaced meanwhile."""
     while True:
         before = folder_identity(path)
         try:
             opened = open_files()
-        except (KBMissing, KBUnusable):  # the folder that was replaced loses its files
+        except (KBMissing, KBUnusable):  # A folder that is replaced loses its files.
             if folder_identity(path) == before:
                 raise
             continue
         if folder_identity(path) == before:
             return opened
-        del opened  # else LMDB would refuse to open a file of both a second time
+        del opened  # Otherwise LMDB would refuse to open a file of both twice.
 
 
 def find_damage(path: Path, manifest: Manifest) -> Iterator[str]:
-    """Yield a sentence for each damaged file of a knowledge base, and of the vectors beside it."""
+    """Yield a message for each damaged file of a knowledge base and of its vectors."""
     yield from compare_files(path, manifest.files, manifest.checksums, INDEX_AGAIN)
     try:
         vectors = read_vectors_record(path, manifest)
@@ -155,6 +157,6 @@ def find_damage(path: Path, manifest: Manifest) -> Iterator[str]:
 
 
 def require_intact(path: Path, manifest: Manifest) -> None:
-    """Check every file of a knowledge base before it is copied; raise KBUnusable for the first that is damaged."""
+    """Check every file of a knowledge base before it is copied; raise KBUnusable for the first damaged one."""
     for damage in find_damage(path, manifest):
         raise KBUnusable(damage, path=str(path))

@@ -1,7 +1,7 @@
-"""The languages of names on disk: the sets of languages that names have, and the number of the set of each name.
+"""The languages of names on disk: the distinct sets of languages, and the number of each name's set.
 
-A set is a text such as `de en~ fr`, by tag, with `~` where the name is an alias. There is no file where no name has a
-language, and no column of numbers where all have the same one: then a name is an alias where it is one at all.
+A set is a text such as `de en~ fr`, by tag, with `~` if the name is an alias. There is no file if no name has a
+language, and no column of numbers if all have the same set: then a name that is an alias is one in that language.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -22,7 +22,7 @@ _MARK = "~"
 
 
 def set_text(parts: Mapping[str, bool]) -> str:
-    """Write languages as a set, each with whether the name is an alias there; a language has one of both."""
+    """Write languages as a set, each with whether the name is an alias in it."""
     return " ".join(f"{tag}{_MARK if parts[tag] else ''}" for tag in sorted(parts))
 
 
@@ -34,7 +34,7 @@ def spoken(text: str, languages: str) -> SpokenName:
 
 
 class LanguageSets:
-    """A reader of the languages of names by row, of which there are so many."""
+    """A reader of the languages of `names` names by row."""
 
     def __init__(self, folder: Path, files: Collection[str], *, names: int) -> None:
         self.sets: Sequence[str] | StringTable = StringTable(folder / SETS) if f"{SETS}.utf8" in files else [UND]
@@ -45,11 +45,11 @@ class LanguageSets:
         self.parts_in = lru_cache(16)(self.read_parts)
 
     def read_parts(self, tags: frozenset[str]) -> NDArray[np.uint8]:
-        """Return the part that names of each set play in some languages: (sets,)."""
+        """Return the role of names of each set (NAME, ALIAS or ABSENT) in some languages: (sets,)."""
         return np.array([spoken("", languages).part_in(tags) for languages in self.sets], dtype=np.uint8)
 
     def parts(self, rows: NDArray[Any], is_alias: NDArray[Any], tags: frozenset[str]) -> NDArray[np.uint8]:
-        """Return the part that names play in some languages: (rows,)."""
+        """Return the role of names in some languages: (rows,)."""
         if self.numbers is not None:
             parts: NDArray[np.uint8] = self.parts_in(tags)[self.numbers[rows]]
             return parts

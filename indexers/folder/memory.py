@@ -1,6 +1,6 @@
-"""The reference: a knowledge base in dictionaries, which every other backend must agree with.
+"""The reference implementation: a knowledge base in dictionaries, with which every other backend must agree.
 
-For tests and for knowledge bases of some thousand facts; nothing is written to disk.
+For tests and knowledge bases of some thousand facts; it never writes to disk.
 """
 
 import hashlib
@@ -30,15 +30,15 @@ _Name = tuple[str, str] | tuple[str, str, str]
 
 
 class MemoryKB(BackendDefaults):
-    """A knowledge base made of triples (subject, relation, object), names (entity, name) and types (entity, type).
+    """A knowledge base of triples (subject, relation, object), names (entity, name) and types (entity, type).
 
-    Names and aliases may say their language behind the text: (entity, name, language), those of the language that comes
-    first in `language` being the names of an entity. Counts are of (name, entity), with an empty name for an entity
-    whatever it is called.
+    A name or alias may include its language: (entity, name, language); names in the first available language of
+    `language` are the names of an entity. Counts are (name, entity, count), with an empty name for a count of the
+    entity under all its names.
     """
 
     vector_index: VectorIndex | None = None
-    """Vectors of its entities, put here by who has them."""
+    """Vectors of its entities, assigned by the caller."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class MemoryKB(BackendDefaults):
             for entity_id, text, *tags in rows:
                 entity, tag = canonical_id(entity_id), tags[0] if tags else ""
                 rank = ALIAS if is_alias else languages.rank(tag) or 0
-                # A text that is both a name and an alias is a name, in a language and in all.
+                # A text that is both a name and an alias is a name, in each language and overall.
                 texts[entity][text] = min(rank, texts[entity].get(text, rank))
                 self.parts[entity][text].setdefault(tag or UND, is_alias)
         self.first_rank = {entity: min(ranks.values()) for entity, ranks in texts.items()}
@@ -112,7 +112,7 @@ class MemoryKB(BackendDefaults):
         )
 
     def count_languages(self) -> dict[str, int]:
-        """Count the names of each language; nothing where none has one."""
+        """Count the names of each language; empty if none has a language."""
         counts = Counter(tag for names in self.parts.values() for parts in names.values() for tag in parts)
         return {} if counts.keys() <= {UND} else dict(counts.most_common())
 
@@ -144,7 +144,7 @@ class MemoryKB(BackendDefaults):
         return rescore(form, recalled, limit=limit, cutoff=cutoff, names=count, popularity=self.names_of_bearers)
 
     def names_of_bearers(self, forms: Sequence[str]) -> list[int]:
-        """Count, for each form, the names of that of its bearers that has most."""
+        """Return for each form the number of names of its entity with the most."""
         matches = self.lookup(forms)
         bearers = [self.ids(np.concatenate([match.entities for match in matches[form]])) for form in forms]
         return [max(len(self.texts[entity_id]) for entity_id in own) for own in bearers]

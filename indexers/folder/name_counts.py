@@ -1,5 +1,6 @@
-"""Counts of how often names mean entities, `kbtools index --counts`: how they are looked up; and the ranks of
-an entity's names, which are stored for updates alone: read from their order, and their languages."""
+"""Look-up of `kbtools index --counts`, how often names mean entities; and the ranks of an entity's names, which only
+updates store: otherwise they follow from order and languages.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ def count_key(form: str) -> int:
 
 
 def counts_at(columns: dict[str, NDArray[np.generic]], form: str, entities: EntityRows) -> NDArray[np.int64] | None:
-    """Find the counts of entities under a form in columns sorted by key and entity; None if it has no counts."""
+    """Return the counts of entities under a form, from columns sorted by key and entity; None if it has no counts."""
     among = form_range(columns, form)
     counted = columns["count.entity"][among]
     if not len(counted):
@@ -28,16 +29,16 @@ def counts_at(columns: dict[str, NDArray[np.generic]], form: str, entities: Enti
 
 
 def form_range(columns: dict[str, NDArray[np.generic]], form: str) -> slice:
-    """Find the range of the counts of a form."""
+    """Return the range of the counts of a form."""
     keys = columns["count.key"]
     key = np.uint64(count_key(form)) if len(keys) else np.uint64(0)
     return slice(*(int(np.searchsorted(keys, key, side=side)) for side in ("left", "right")))
 
 
 def rank_names(names: Sequence[SpokenName], flags: Sequence[bool]) -> list[tuple[SpokenName, int]]:
-    """Return the names of an entity with their ranks, by which of them are aliases; a name in any language is none.
+    """Return the names of an entity with their ranks; a name in any language is not an alias.
 
-    Of several languages the order is kept alone: where texts stop ascending among the aliases, those of another begin.
+    With several languages only their order is known: among aliases, a new language begins where texts stop ascending.
     """
     ranks, rank = [0] * len(names), 1
     for place in range(1, len(names)):

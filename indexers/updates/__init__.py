@@ -1,1 +1,1 @@
-"""Updates of a knowledge base: changes are read, written as a segment beside its base, and merged."""
+"""Updates of a knowledge base: changes are read, written as a segment over its base, and merged."""

@@ -1,4 +1,4 @@
-"""Compaction: all that a knowledge base with updates holds is built anew, by the writer of every build."""
+"""Compaction: an updated knowledge base is rebuilt from its content by the writer of builds."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -34,18 +34,18 @@ from kbtools.record_files import write_record
 logger = logging.getLogger(__name__)
 
 _ENTITIES_AT_ONCE = 200_000
-"""Entities that are copied in one piece, with a million facts where each has five."""
+"""Entities copied at once, with a million facts if each has five."""
 
 
 def compact(path: Path, *, watch: BuildProgress, memory: str = MEMORY, jobs: int | None = None) -> Manifest | None:
-    """Build a knowledge base again from what it holds with its updates; return None if it has none.
+    """Rebuild a knowledge base from its content with updates; return None if it has none.
 
-    Who has it open is answered as before. Raises as `build` does; the knowledge base stays as it was unless all goes
-    well. Vectors go with their entities.
+    Processes that have it open are not affected. Raises as `build` does; the knowledge base stays as it was unless all
+    succeeds. Vectors move with their entities.
     """
     before = read_manifest(path)
     if not before.is_updated:
-        require_intact(path, before)  # "nothing to do" says that all is well
+        require_intact(path, before)  # "Nothing to do" means that all is well.
         return None
     require_address_space()
     with replacing(path) as (folder, kb):
@@ -62,7 +62,7 @@ def compact(path: Path, *, watch: BuildProgress, memory: str = MEMORY, jobs: int
 
 
 def _merged_manifest(old: Manifest, written: Manifest) -> Manifest:
-    """Return the manifest of a merge: sources, options and history are those of before."""
+    """Return the manifest of a merge, with the sources, options and history of the old one."""
     change = Change(MERGE, written.built, old.digest, written.digest, bytes=sum(written.files.values()))
     counts = {kind: Count(before.duplicate + written.counts[kind].unique, written.counts[kind].unique)
               for kind, before in old.counts.items()}  # fmt: skip
@@ -70,7 +70,7 @@ def _merged_manifest(old: Manifest, written: Manifest) -> Manifest:
 
 
 def _fill(tables: Staging, kb: Overlay) -> None:
-    """Put all that a knowledge base holds into the work tables of a build."""
+    """Copy the content of a knowledge base into the work tables of a build."""
     tables.require_memory(sum(kb.manifest.files.values()))
     ids = pa.concat_arrays([_checked(kb, _strings_of(kb.base.entity_ids)), pa.array(kb.added_ids(), pa.large_string())])
     relations, types = (pa.array(labels, pa.string()) for labels in (kb.relations, kb.types))
@@ -110,13 +110,13 @@ def _fill(tables: Staging, kb: Overlay) -> None:
 
 
 def _name_rows(kb: EmbeddedKB, entities: NDArray[Any]) -> tuple[NDArray[np.int64], pa.Array, pa.Array, pa.Array]:
-    """Return places of some entities, and ranks, texts and languages of their names, a row for each language."""
+    """Return the places of some entities, and the ranks, texts and languages of their names, one row per language."""
     bounds, names = spread(kb.columns["alias.first"], entities, len(kb.alias_texts))
     owners = np.repeat(np.arange(len(entities)), np.diff(bounds))
     first, flags = int(names[0]) if len(names) else 0, kb.columns["alias.is_alias"][names].astype(bool)
     span = _strings_of(kb.alias_texts).slice(first, int(names[-1]) + 1 - first if len(names) else 0)
     texts = _checked(kb, span).take(names - first)
-    # Aliases are ordered by language, then by text: where texts fall, those of the next language begin.
+    # Aliases are ordered by language, then text: where texts stop ascending, the next language begins.
     falls = np.zeros(len(names), dtype=np.int64)
     if len(names) > 1:
         falls[1:] = pc.less(texts.slice(1), texts.slice(0, len(texts) - 1)).to_numpy(zero_copy_only=False)
@@ -131,9 +131,9 @@ def _name_rows(kb: EmbeddedKB, entities: NDArray[Any]) -> tuple[NDArray[np.int64
 def _list_terms(
     languages: LanguageSets, names: NDArray[np.int64], is_alias: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], pa.Array]:
-    """Return names as sources have them, one row for each of their languages.
+    """Return names as in sources, one row for each of their languages.
 
-    For each row: the place of the name, whether it is an alias, and the tag, empty for none: (terms,).
+    For each row: the place of the name, whether it is an alias, and the tag, empty if it has none: (terms,).
     """
     if languages.numbers is None:
         return np.arange(len(names)), is_alias, repeated(languages.sets[0].replace(UND, ""), len(names))
@@ -142,7 +142,7 @@ def _list_terms(
     starts = np.cumsum([0, *map(len, of_set)])
     counts = np.diff(starts)[own]
     places = np.repeat(np.arange(len(names)), counts)
-    # For every name, for every language of its set: the place of the pair, without a loop over the names.
+    # The place of every name and language of its set, without a loop over the names.
     pairs = np.arange(len(places)) + np.repeat(starts[own] - np.cumsum(counts) + counts, counts)
     tags = pa.array(["" if tag == UND else tag for parts in of_set for tag in parts], pa.string())
     flags = np.array([alias for parts in of_set for alias in parts.values()], dtype=bool)
@@ -150,7 +150,7 @@ def _list_terms(
 
 
 def _move_vectors(kb: Overlay, folder: Path, manifest: Manifest) -> None:
-    """Write the vectors of entities under the rows that those have now."""
+    """Write the vectors of entities under their new rows."""
     try:
         live = kb.vectors()
     except VectorsMissing:
@@ -174,12 +174,12 @@ def _move_vectors(kb: Overlay, folder: Path, manifest: Manifest) -> None:
 
 
 def _texts_by_tag(text: str, usual: str) -> Iterable[tuple[str, str]]:
-    """Return a text in each of its languages, the usual one of a text that has none."""
+    """Return a text in each of its languages; one without a language is in the usual one."""
     return text.by_tag.items() if isinstance(text, SpokenText) else [(usual, text)]
 
 
 def _add(tables: Staging, kind: Kind, *columns: Any, to: str = "") -> None:
-    """Append columns of a kind to a work table, by default that of its name."""
+    """Append columns of a kind to a work table, by default the table of that name."""
     schema = SCHEMAS[kind]
     arrays = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
     if len(arrays[0]):
@@ -187,13 +187,13 @@ def _add(tables: Staging, kind: Kind, *columns: Any, to: str = "") -> None:
 
 
 def _columns_of(rows: Sequence[tuple[Any, ...]], *types: pa.DataType) -> list[pa.Array]:
-    """Turn rows into columns, pairs of texts unless `types` say otherwise."""
+    """Convert rows to columns, pairs of texts unless `types` are given."""
     columns = zip(*rows, strict=True) if rows else [()] * max(2, len(types))
     return [pa.array(column, kind) for column, kind in zip(columns, (*types, pa.string(), pa.string()), strict=False)]
 
 
 def _checked(kb: FolderKB, strings: Any) -> Any:
-    """Return strings of a knowledge base; raise KBUnusable where Arrow would read beyond their bytes."""
+    """Return strings of a knowledge base; raise KBUnusable if Arrow would read beyond their bytes."""
     try:
         strings.validate(full=True)
     except pa.ArrowInvalid as error:
@@ -202,5 +202,5 @@ def _checked(kb: FolderKB, strings: Any) -> Any:
 
 
 def _strings_of(table: StringTable) -> Any:
-    """Return a table of strings as Arrow has it, without reading it."""
+    """Return a table of strings as an Arrow array, without reading it."""
     return pa.LargeStringArray.from_buffers(len(table), pa.py_buffer(table.starts), pa.py_buffer(table.bytes))

@@ -1,4 +1,4 @@
-"""The draft of an update: what becomes of the entities that its changes speak of, one change after the other."""
+"""The draft of an update: the new state of the changed entities, built one change after the other."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -16,13 +16,13 @@ from kbtools.text.normaliser import normal_form
 Pair = tuple[int, int]
 
 Parts = dict[str, bool]
-"""The languages of a name, each with whether it is an alias there."""
+"""The languages of a name, each with whether it is an alias in it."""
 
 _Value = TypeVar("_Value")
 
 
 class _DraftName(NamedTuple):
-    """The rank of a name, 0 in the first language and ALIAS of an alias, and its languages."""
+    """The rank of a name, 0 in the first language and ALIAS for an alias, and its languages."""
 
     rank: int
     parts: Parts
@@ -32,22 +32,22 @@ _Names = dict[str, _DraftName]
 
 
 class _Updatable(KnowledgeBase, Protocol):
-    """A knowledge base that is updated, in whatever home."""
+    """A knowledge base that can be updated, in a folder or on a cluster."""
 
     @property
     def row_count(self) -> int:
-        """Return the number of rows that entities have had; a row is never used again."""
+        """The number of rows assigned to entities so far; a row is never reused."""
         ...
 
     def ranked_names(self, entities: EntityRows) -> list[list[tuple[SpokenName, int]]]:
-        """Return the names of each entity in their order, each with its rank."""
+        """Return the names of each entity in order, each with its rank."""
         ...
 
 
 class _Drafted(dict[int, _Value], Generic[_Value]):
-    """Something that each drafted entity has, by row, to be changed; it is read when it is first looked at.
+    """A changeable value for each drafted entity, by row, read on first access.
 
-    Entities from row `known` on are new, and have what `empty` makes.
+    Entities from row `known` on are new and start with `empty()`.
     """
 
     def __init__(self, known: int, empty: Callable[[], _Value], read: Callable[[EntityRows], Iterable[_Value]]) -> None:
@@ -58,7 +58,7 @@ class _Drafted(dict[int, _Value], Generic[_Value]):
         return self[row]
 
     def fetch(self, rows: Iterable[int]) -> None:
-        """Read what several entities have together."""
+        """Read the values of several entities at once."""
         unread = sorted(set(rows) - self.keys())
         self.update((row, self.empty()) for row in unread if row >= self.known)
         if stored := [row for row in unread if row < self.known]:
@@ -66,15 +66,15 @@ class _Drafted(dict[int, _Value], Generic[_Value]):
 
 
 def _one_line(text: str) -> str:
-    """Return a text without line breaks, nor the marks between languages."""
+    """Return a text without line breaks or separators of languages."""
     return " ".join(text.split())
 
 
 class Draft:
-    """The new state of the entities that an update changes, by row; all others stay what they are in `kb`.
+    """The new state of the entities that an update changes, by row; all others stay as they are in `kb`.
 
-    New entities, relations and types get rows behind the last of their kind, and no row is ever used again. `counts`
-    are the changes made; `missing` is what was to be taken away and is not there, with the first of each kind.
+    New entities, relations and types get rows after the last of their kind; rows are never reused. `counts` are the
+    changes made; `missing` counts removals of what does not exist, with the first example of each kind.
     """
 
     def __init__(self, kb: _Updatable) -> None:
@@ -99,7 +99,7 @@ class Draft:
         self.counts: Counter[str] = Counter()
         self.missing: dict[str, tuple[int, str]] = {}
 
-    # What the knowledge base has
+    # The knowledge base
 
     def read_facts(self, entities: EntityRows) -> Iterable[set[Pair]]:
         facts: dict[int, set[Pair]] = {row: set() for row in entities.tolist()}
@@ -117,12 +117,12 @@ class Draft:
     # Entities
 
     def expect(self, ids: Iterable[str]) -> None:
-        """Look ids up together, which a cluster answers in few requests, before changes speak of them."""
+        """Look up ids together, which takes a cluster few requests, before changes refer to them."""
         if unknown := [entity_id for entity_id in dict.fromkeys(ids) if entity_id not in self.rows]:
             self.rows.update(zip(unknown, self.kb.rows(unknown), strict=True))
 
     def find(self, entity_id: str) -> int | None:
-        """Find the row of an entity, or of the one that it was merged into, as far as this draft goes."""
+        """Return the row of an entity, or of that it was merged into, as of this draft; None if unknown."""
         self.expect([entity_id])
         row = self.rows[entity_id]
         if row is None or row in self.deleted:
@@ -131,13 +131,13 @@ class Draft:
         return None if row in self.deleted else row
 
     def survivor(self, row: int) -> int:
-        """Return the row of the entity that one was merged into in the end."""
+        """Return the row of the entity into which one was finally merged."""
         while row in self.survivors:
             row = self.survivors[row]
         return row
 
     def require(self, entity_id: str) -> int:
-        """Find the row of an entity, or give a new one to it."""
+        """Return the row of an entity, new if it is unknown."""
         row = self.find(entity_id)
         if row is None:
             row = self.rows[entity_id] = self.end
@@ -146,7 +146,7 @@ class Draft:
 
     @property
     def end(self) -> int:
-        """Return the row behind the last one."""
+        """The row after the last one."""
         return self.known_entities + len(self.new_ids)
 
     def id_of(self, row: int) -> str:
@@ -156,7 +156,7 @@ class Draft:
         return row < self.known_entities
 
     def delete(self, entity_id: str) -> None:
-        """Remove an entity, with its names, its types, and every fact that it is in."""
+        """Remove an entity with its names, types, and all facts that contain it."""
         row = self.find(entity_id)
         if row is None or self.id_of(row) != entity_id:
             self.miss("entities", entity_id)
@@ -165,7 +165,7 @@ class Draft:
         self.deleted.add(row)
 
     def clear(self, row: int) -> None:
-        """Remove all that an entity has, and every fact that it is the object of."""
+        """Remove all values of an entity, and every fact with it as object."""
         for relation, subject in self.facts_into(row):
             self.drop(subject, relation, row)
         for relation, target in list(self.facts[row]):
@@ -177,7 +177,7 @@ class Draft:
             self.descriptions[row] = ""
 
     def merge(self, old: str, new: str) -> None:
-        """Move all that an entity has to another; from here on its id stands for that one."""
+        """Move everything of an entity to another; the old id stands for the other from here on."""
         row, gone = self.require(new), self.find(old)
         if gone == row:
             return
@@ -204,7 +204,7 @@ class Draft:
     # Facts
 
     def facts_into(self, row: int) -> list[Pair]:
-        """List relation and subject of the facts that an entity is the object of by now; all its subjects are read."""
+        """Return relation and subject of the current facts with an entity as object; reads all their subjects."""
         pairs = set(self.into.get(row, ()))
         if self.is_known(row):
             (known,) = self.kb.subjects_of(as_rows([row]))
@@ -257,7 +257,7 @@ class Draft:
             self.drop(row, relation_row, target)
 
     def name_relation(self, relation: str, text: str, language: str = "") -> None:
-        """Set the name of a relation that facts have, in a language if one is given."""
+        """Set the name of an existing relation, in a language if one is given."""
         row = self.relation_rows.get(relation)
         if row is None:
             self.miss("relations", relation)
@@ -271,7 +271,7 @@ class Draft:
     # Names
 
     def name(self, row: int, text: str, name: _DraftName) -> None:
-        """Add a name to an entity, with the languages in which it is a name, or an alias."""
+        """Add a name to an entity, with the languages in which it is a name or an alias."""
         names = self.names[row]
         rank, own = names.get(text, _DraftName(name.rank, {}))
         self.counts["names added"] += text not in names or not own.keys() >= name.parts.keys()
@@ -286,7 +286,7 @@ class Draft:
             self.name(self.require(entity_id), text, _DraftName(rank, {language or UND: rank == ALIAS}))
 
     def bearers(self, texts: Collection[str]) -> dict[str, set[int]]:
-        """Return the entities with each name in lower case, as far as this draft goes; capitals make no difference."""
+        """Return the entities with each name, ignoring case, including changes of this draft."""
         found: dict[str, set[int]] = {text.lower(): set() for text in texts}
         matches = chain.from_iterable(self.kb.lookup([*{normal_form(text) for text in texts}]).values())
         stored = ((match.name.lower(), row) for match in matches for row in match.entities.tolist())
@@ -315,7 +315,7 @@ class Draft:
             self.remove_name(entity_id, text)
 
     def rename(self, entity_id: str, text: str, new: str) -> None:
-        """Put a name in the place of another, as a name or an alias as that one was."""
+        """Replace a name by another, which becomes a name or an alias like the old one."""
         row = self.find(entity_id)
         if row is None or text not in self.names[row]:
             self.miss("names", f"{entity_id} {text}")
@@ -331,7 +331,7 @@ class Draft:
     # Types
 
     def add_type(self, entity_id: str, kind: str) -> None:
-        """Add a type to an entity; one without fact and name at the end of the update gets none."""
+        """Add a type to an entity; dropped if the entity has no fact and no name at the end of the update."""
         if kind not in self.type_rows:
             self.type_rows[kind] = len(self.types)
             self.types.append(kind)
@@ -359,7 +359,7 @@ class Draft:
         return self.descriptions.get(row, "")
 
     def describe(self, entity_id: str, text: str, language: str = "") -> None:
-        """Put a description in the place of the one that an entity has, in a language if one is given."""
+        """Set the description of an entity, in a language if one is given."""
         row = self.require(entity_id)
         before = self.description_of(row)
         line = with_text(before, language, _one_line(text), usual=self.usual)
@@ -381,7 +381,7 @@ class Draft:
     # The end
 
     def settle(self) -> None:
-        """Remove entities left without fact and name, and count the entities that came and went."""
+        """Remove entities left without facts and names, and count the added and removed entities."""
         touched = self.touched()
         self.names.fetch(touched)
         nameless = [row for row in touched if not self.names[row]]
@@ -396,11 +396,11 @@ class Draft:
         self.counts["entities removed"] += sum(self.is_known(row) for row in self.deleted - self.survivors.keys())
 
     def made(self) -> dict[str, int]:
-        """Return the numbers of changes by kind, without zeros."""
+        """The numbers of changes by kind, without zeros."""
         return {kind: count for kind, count in sorted(self.counts.items()) if count}
 
     def touched(self) -> list[int]:
-        """List the rows of all entities that may be other than before."""
+        """Return the rows of all entities that may have changed."""
         changed = (self.facts, self.names, self.kinds, self.descriptions, self.incoming)
         return sorted({*(row for rows in changed for row in rows), *self.new_rows()})
 
@@ -408,7 +408,7 @@ class Draft:
         return range(self.known_entities, self.end)
 
     def is_object(self, row: int) -> bool:
-        """Check whether an entity is the object of a fact by now."""
+        """Return whether an entity is currently the object of a fact."""
         gained = self.incoming[row]
         if gained > 0 or not self.is_known(row):
             return gained > 0
@@ -417,7 +417,7 @@ class Draft:
 
 
 def names_by_text(names: Sequence[tuple[SpokenName, int]]) -> _Names:
-    """Return ranked names as a draft keeps them."""
+    """Convert ranked names to the form kept by a draft."""
     return {name.text: _DraftName(rank, name.parts) for name, rank in names}
 
 

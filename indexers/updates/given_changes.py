@@ -1,4 +1,4 @@
-"""Changes given in Python: records, ids and rows become files for the time of an update."""
+"""Changes passed in Python: records, ids and rows are written to temporary files for the update."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ def given_sources(
     columns: Mapping[str, str],
     **reading: Any,
 ) -> Iterator[tuple[list[UpdateSource], ReadOptions]]:
-    """Yield the sources of an update for the changes given of each kind: paths, data frames, rows, records or ids."""
+    """Yield the sources of an update for the changes of each kind: paths, data frames, rows, records or ids."""
     options = read_options(columns=columns, **reading)
     with temporary_folder() as folder:
         sources = [
@@ -38,17 +38,15 @@ def given_sources(
 
 
 def update_given(kb: str | Path, sources: Sequence[UpdateSource], *, options: ReadOptions) -> UpdateResult:
-    """Change the knowledge base in a folder."""
     return update(Path(kb), sources, options=options)
 
 
 def compact_given(kb: str | Path, *, memory: str) -> None:
-    """Merge the updates of the knowledge base in a folder."""
     compact(Path(kb), watch=BuildProgress(), memory=memory)
 
 
 def _update_sources(kind: str, given: Any, path: Path, columns: Mapping[str, str]) -> Iterator[UpdateSource]:
-    """Yield the files of a kind of changes, or the one that they are written to."""
+    """Yield the files of a kind of changes, or the file they are written to."""
     if kind in ("add", "remove"):
         yield from _changes_of(kind, given, path)
         return
@@ -58,7 +56,7 @@ def _update_sources(kind: str, given: Any, path: Path, columns: Mapping[str, str
 
 
 def _changes_of(kind: str, given: Any, path: Path) -> Iterator[UpdateSource]:
-    """Yield files of records or ids, or the one that they are written to."""
+    """Yield files of records or ids, or the file they are written to."""
     role: Role = "changes" if kind == "add" else "gone"
     if isinstance(given, Path) or (isinstance(given, str) and (kind == "add" or Path(given).is_file())):
         given = [Path(given)]

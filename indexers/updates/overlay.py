@@ -1,6 +1,6 @@
-"""A knowledge base that was updated: a base as it was built, and over it a segment, which has what changed whole.
+"""An updated knowledge base: a base as built, and over it a segment that holds all changed values in full.
 
-Both are knowledge bases in folders. Nothing else knows that there are two.
+Both are knowledge bases in folders. No other module knows that there are two.
 """
 
 import heapq
@@ -33,15 +33,15 @@ from kbtools.text.rungs import Form
 _T = TypeVar("_T")
 
 FACTS, NAMES, TYPES, DESCRIPTION, COUNTS, INCOMING, NEW, GONE = (1 << bit for bit in range(8))
-"""What of an entity is changed, in bits: the base no longer counts for it, and the segment has it whole. INCOMING: it
-is the object of more, fewer or other facts. NEW: the base does not have it. GONE: it is deleted, and all of it
-changed."""
+"""The changes of an entity, as bits: the segment replaces the base for these values. INCOMING: its incoming facts
+differ. NEW: it is not in the base. GONE: it is deleted, and all its values changed.
+"""
 
 VANISHED, STORED, NORMAL = range(3)
 """The states of a form of a changed name: no name has it any more, some name has it, as its normal form."""
 
 _MOST_MERGED, MOST_MERGED_FACTS = 10_000, 2_000_000
-"""Entities whose merged incoming facts are kept, and facts of all of them: 16 MB, or those of one that has more."""
+"""Most entities, and most facts in all, whose merged incoming facts are cached: 16 MB, or one entity's."""
 
 
 def open_folder(path: str | Path) -> "EmbeddedKB | Overlay":
@@ -56,11 +56,11 @@ def open_folder(path: str | Path) -> "EmbeddedKB | Overlay":
 
 
 class Overlay(FolderKB):
-    """A view of a base and a segment as one knowledge base; see `KnowledgeBase` for what each method promises.
+    """A view of a base and a segment as one knowledge base; see `KnowledgeBase` for the contract of each method.
 
-    Rows of entities are those of the base, which deleted entities leave unused, and behind them those of new ones. The
-    segment numbers its entities by itself, in the same order: `place_rows` are their rows. Relations and types have the
-    same rows in both, those of the segment going on where the base's end.
+    Rows of entities are those of the base, including unused ones of deleted entities, followed by those of new ones.
+    The segment numbers its entities itself, in the same order: `place_rows` are their rows. Relations and types have
+    the same rows in both; new ones in the segment follow those of the base.
     """
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
@@ -77,18 +77,18 @@ class Overlay(FolderKB):
         self.merged: dict[int, IncomingFacts] = {}
 
     def open_marks(self) -> None:
-        """Open what the segment has beside a knowledge base."""
-        self.own = {name: read_column(self.path / SEGMENT / name, dtype) for name, dtype in SEGMENT_COLUMNS.items()}
+        """Open the columns that a segment has in addition to those of a knowledge base."""
+        self.marks = {name: read_column(self.path / SEGMENT / name, dtype) for name, dtype in SEGMENT_COLUMNS.items()}
         self.base_entities = len(self.base.entity_ids)
-        self.place_rows: EntityRows = self.own["place.row"].view(np.uint32)
-        new = np.count_nonzero(self.own["place.changes"] & NEW)
+        self.place_rows: EntityRows = self.marks["place.row"].view(np.uint32)
+        new = np.count_nonzero(self.marks["place.changes"] & NEW)
         self.changes = np.zeros(self.base_entities + new, dtype=np.uint8)
-        self.changes[self.place_rows] = self.own["place.changes"]
-        # Read for one entity in a fifth of the time that an array takes.
+        self.changes[self.place_rows] = self.marks["place.changes"]
+        # Reading one value takes a fifth of the time of an array.
         self.changes_of, self.row_at = self.changes.data, self.place_rows.data
         # The forms of names that changed entities have or had, ascending.
-        states = self.own["form.state"].tolist()
-        self.sorted_forms = self.own["form.changed"].tobytes().decode().split("\0") if states else []
+        states = self.marks["form.state"].tolist()
+        self.sorted_forms = self.marks["form.changed"].tobytes().decode().split("\0") if states else []
         self.form_states = dict(zip(self.sorted_forms, states, strict=True))
         self.not_normal = frozenset(form for form, state in self.form_states.items() if state != NORMAL)
 
@@ -97,58 +97,58 @@ class Overlay(FolderKB):
         self.segment.close()
         super().close()
 
-    # Which of the two has what
+    # Base or segment
 
     def places(self, entities: EntityRows) -> NDArray[Any]:
-        """Return the rows of entities in the segment, which has them."""
+        """Return the rows in the segment of entities that it contains."""
         return self.place_rows.searchsorted(entities)
 
     def place(self, entity_row: int) -> int:
         return bisect_left(self.row_at, entity_row)
 
-    def home(self, entities: EntityRows, what: int) -> tuple[EmbeddedKB, NDArray[Any]] | None:
-        """Return the one that has something of all of some entities, and their rows there; None if both have some."""
-        if len(entities) < 2:  # a fifth of the time
-            is_own = self.changes_of[entities[0]] & what if len(entities) else 0
+    def home(self, entities: EntityRows, flags: int) -> tuple[EmbeddedKB, NDArray[Any]] | None:
+        """Return the part that has the values of all these entities, and their rows in it; None if they are in both."""
+        if len(entities) < 2:  # A fifth of the time of the general case.
+            in_segment = self.changes_of[entities[0]] & flags if len(entities) else 0
         else:
             changes = self.changes[entities]
-            is_own = np.bitwise_or.reduce(changes) & what
-            if is_own and not np.bitwise_and.reduce(changes) & what:
+            in_segment = np.bitwise_or.reduce(changes) & flags
+            if in_segment and not np.bitwise_and.reduce(changes) & flags:
                 return None
-        return (self.segment, self.places(entities)) if is_own else (self.base, entities)
+        return (self.segment, self.places(entities)) if in_segment else (self.base, entities)
 
-    def split(self, entities: EntityRows, what: int) -> tuple[NDArray[np.bool_], EntityRows, NDArray[Any]]:
-        """Return which of some entities the segment has something of, the others, and the rows of those there."""
-        is_own = (self.changes[entities] & what).astype(bool)
-        return is_own, entities[~is_own], self.places(entities[is_own])
+    def split(self, entities: EntityRows, flags: int) -> tuple[NDArray[np.bool_], EntityRows, NDArray[Any]]:
+        """Return a mask of the entities that the segment has, the other entities, and the segment's rows."""
+        in_segment = (self.changes[entities] & flags).astype(bool)
+        return in_segment, entities[~in_segment], self.places(entities[in_segment])
 
-    def read(self, entities: EntityRows, what: int, of: Callable[[EmbeddedKB, NDArray[Any]], list[_T]]) -> list[_T]:
-        """Return a value for each entity, read where it has what it is about."""
-        if home := self.home(entities, what):
+    def read(self, entities: EntityRows, flags: int, of: Callable[[EmbeddedKB, NDArray[Any]], list[_T]]) -> list[_T]:
+        """Return a value for each entity, read from the part that has it."""
+        if home := self.home(entities, flags):
             return of(*home)
-        is_own, others, places = self.split(entities, what)
+        in_segment, others, places = self.split(entities, flags)
         values = iter(of(self.base, others)), iter(of(self.segment, places))
-        return [next(values[own]) for own in is_own.tolist()]
+        return [next(values[segment]) for segment in in_segment.tolist()]
 
     def count(
-        self, entities: EntityRows, what: int, of: Callable[[EmbeddedKB, NDArray[Any]], NDArray[Any]]
+        self, entities: EntityRows, flags: int, of: Callable[[EmbeddedKB, NDArray[Any]], NDArray[Any]]
     ) -> NDArray[np.int64]:
         """Return a number for each entity, as `read` returns values."""
-        if home := self.home(entities, what):
+        if home := self.home(entities, flags):
             return of(*home)
-        is_own, others, places = self.split(entities, what)
-        return _joined(is_own, of(self.base, others).astype(np.int64), of(self.segment, places))
+        in_segment, others, places = self.split(entities, flags)
+        return _joined(in_segment, of(self.base, others).astype(np.int64), of(self.segment, places))
 
-    def group(self, entities: EntityRows, what: int, of: Callable[[EmbeddedKB, NDArray[Any]], Grouped]) -> Grouped:
+    def group(self, entities: EntityRows, flags: int, of: Callable[[EmbeddedKB, NDArray[Any]], Grouped]) -> Grouped:
         """Return relations or types of each entity, as `read` returns values."""
-        if home := self.home(entities, what):
+        if home := self.home(entities, flags):
             return of(*home)
-        is_own, others, places = self.split(entities, what)
-        base, own = of(self.base, others), of(self.segment, places)
-        sizes = _joined(is_own, np.diff(base.starts), np.diff(own.starts))
+        in_segment, others, places = self.split(entities, flags)
+        base, segment = of(self.base, others), of(self.segment, places)
+        sizes = _joined(in_segment, np.diff(base.starts), np.diff(segment.starts))
         starts = np.zeros(len(entities) + 1, dtype=np.int64)
         sizes.cumsum(out=starts[1:])
-        return Grouped(starts, _joined(is_own.repeat(sizes), base.values, own.values))
+        return Grouped(starts, _joined(in_segment.repeat(sizes), base.values, segment.values))
 
     # Entities, relations and types
 
@@ -172,7 +172,7 @@ class Overlay(FolderKB):
         return len(self.changes)
 
     def added_ids(self) -> list[str]:
-        """Return the ids of the entities that updates brought, by row."""
+        """Return the ids of the entities added by updates, by row."""
         first = int(self.place_rows.searchsorted(np.uint32(self.base_entities)))
         return self.segment.entity_ids.take(range(first, len(self.place_rows)))
 
@@ -180,16 +180,17 @@ class Overlay(FolderKB):
     def ids(self, entities: EntityRows) -> list[str]:
         if home := self.home(entities, NEW):
             return home[0].ids(home[1])
-        base, own, first, last = self.base.entity_ids, self.segment.entity_ids, self.base_entities, len(self.changes)
-        # The new entities are the last of the segment's.
-        return [base[row] if row < first else own[row - last + len(own)] for row in entities.tolist()]
+        base, first, last = self.base.entity_ids, self.base_entities, len(self.changes)
+        segment = self.segment.entity_ids
+        # The new entities are the last of the segment.
+        return [base[row] if row < first else segment[row - last + len(segment)] for row in entities.tolist()]
 
     def row_of(self, entity_id: str) -> int | None:
         row = self.base.entity_ids.find(entity_id)
         if row is not None and not self.changes_of[row] & GONE:
             return row
-        # Also of an id that was deleted from the base: it may have come again.
-        place = self.segment.entity_ids.find_among(entity_id, self.own["entity.order"])
+        # Applies to ids deleted from the base too: they may have been added again.
+        place = self.segment.entity_ids.find_among(entity_id, self.marks["entity.order"])
         if place is None:
             merged = self.segment.redirects.find(entity_id)
             place = None if merged is None else int(self.segment.columns["redirect.row"][merged])
@@ -198,7 +199,7 @@ class Overlay(FolderKB):
         row = self.base.row_of(entity_id) if row is None else None
         if row is None or not self.changes_of[row] & GONE:
             return row
-        # The entity that it was merged into is deleted, or was merged itself.
+        # The entity it was merged into was deleted or merged in turn.
         (survivor,) = self.base.ids(np.array([row], dtype=np.uint32))
         return self.row_of(survivor)
 
@@ -225,13 +226,13 @@ class Overlay(FolderKB):
     @explained
     def facts_of(self, entities: EntityRows) -> NDArray[np.int64]:
         if home := self.home(entities, FACTS):
-            return self.base.facts_of(entities) if home[0] is self.base else self.own_facts(home[1])
-        is_own, others, places = self.split(entities, FACTS)
-        of_own = is_own.repeat(self.fact_counts(entities))
-        return _joined(of_own, self.base.facts_of(others), self.own_facts(places))
+            return self.base.facts_of(entities) if home[0] is self.base else self.segment_facts(home[1])
+        in_segment, others, places = self.split(entities, FACTS)
+        of_segment = in_segment.repeat(self.fact_counts(entities))
+        return _joined(of_segment, self.base.facts_of(others), self.segment_facts(places))
 
-    def own_facts(self, places: NDArray[Any]) -> NDArray[np.int64]:
-        """Return facts of the segment, with the rows that its entities have here."""
+    def segment_facts(self, places: NDArray[Any]) -> NDArray[np.int64]:
+        """Return facts of the segment, with the entities' rows in this view."""
         facts = self.segment.facts_of(places)
         facts[:, ::2] = self.place_rows[facts[:, ::2]]
         return facts
@@ -240,7 +241,7 @@ class Overlay(FolderKB):
         return self.count(
             entities,
             INCOMING,
-            lambda kb, rows: self.own["place.incoming"][rows] if kb is self.segment else kb.incoming_counts(rows),
+            lambda kb, rows: self.marks["place.incoming"][rows] if kb is self.segment else kb.incoming_counts(rows),
         )
 
     def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
@@ -248,11 +249,11 @@ class Overlay(FolderKB):
 
     @explained
     def incoming(self, entity_row: int) -> IncomingFacts:
-        """Return the facts that one entity is the object of."""
+        """Return the facts with one entity as object."""
         if not self.changes_of[entity_row] & INCOMING:
             return self.base.incoming(entity_row)
         if entity_row not in self.merged:
-            # They are kept in memory: of an entity that millions of facts point at merging takes long.
+            # Cached, since merging takes long for an entity with millions of incoming facts.
             facts, kept = self.merge_incoming(entity_row), sum(len(other.subjects) for other in self.merged.values())
             if len(facts.subjects) + kept > MOST_MERGED_FACTS or len(self.merged) > _MOST_MERGED:
                 self.merged = {}
@@ -260,17 +261,17 @@ class Overlay(FolderKB):
         return self.merged[entity_row]
 
     def merge_incoming(self, entity_row: int) -> IncomingFacts:
-        """Return the facts into a changed entity: those of subjects that are unchanged, and those of the others."""
-        own = self.segment.incoming(self.place(entity_row))
-        own = IncomingFacts(own.relations, self.place_rows[own.subjects])
+        """Return the facts into a changed entity: the base's of unchanged subjects, and the segment's."""
+        segment = self.segment.incoming(self.place(entity_row))
+        segment = IncomingFacts(segment.relations, self.place_rows[segment.subjects])
         if self.changes_of[entity_row] & NEW:
-            return own
+            return segment
         base = self.base.incoming(entity_row)
         kept = self.changes[base.subjects] & FACTS == 0
-        if not len(own.subjects):
+        if not len(segment.subjects):
             return IncomingFacts(base.relations[kept], base.subjects[kept])
-        # Relation and subject in one number, which sorts as they do: two sorted runs are merged.
-        keys = np.concatenate([_as_keys(base)[kept], _as_keys(own)])
+        # Relation and subject as one number that sorts in the same order, to merge two sorted runs.
+        keys = np.concatenate([_as_keys(base)[kept], _as_keys(segment)])
         keys.sort(kind="stable")
         return IncomingFacts((keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32))
 
@@ -292,14 +293,14 @@ class Overlay(FolderKB):
         return self.count(entities, NAMES, lambda kb, rows: kb.parts_of_name(name, rows, tags)).astype(np.uint8)
 
     def ranked_names(self, entities: EntityRows) -> list[list[tuple[SpokenName, int]]]:
-        """Return the names of each entity in their order, each with its rank: the first language 0, aliases ALIAS."""
+        """Return the names of each entity in order, each with its rank: 0 in the first language, ALIAS for aliases."""
         return self.read(
-            entities, NAMES, lambda kb, rows: self.own_ranks(rows) if kb is self.segment else kb.ranked_names(rows)
+            entities, NAMES, lambda kb, rows: self.segment_ranks(rows) if kb is self.segment else kb.ranked_names(rows)
         )
 
-    def own_ranks(self, places: NDArray[Any]) -> list[list[tuple[SpokenName, int]]]:
-        """Return names of the segment, which keeps their ranks."""
-        first, ranks = self.segment.columns["alias.first"], self.own["alias.rank"]
+    def segment_ranks(self, places: NDArray[Any]) -> list[list[tuple[SpokenName, int]]]:
+        """Return names of the segment, which stores their ranks."""
+        first, ranks = self.segment.columns["alias.first"], self.marks["alias.rank"]
         return [
             list(zip(self.segment.spoken_names(place), ranks[slice(*first[place : place + 2].tolist())].tolist(),
                      strict=True))
@@ -310,20 +311,20 @@ class Overlay(FolderKB):
         matches = self.base.stored_names(forms)
         states = self.form_states
         if changed := [form for form in forms if form in states]:
-            own = self.segment.stored_names(changed)
+            segment = self.segment.stored_names(changed)
             for form in changed:
-                if merged := self.merge_matches(matches.pop(form, []), own.get(form, [])):
+                if merged := self.merge_matches(matches.pop(form, []), segment.get(form, [])):
                     matches[form] = merged
         return matches
 
-    def merge_matches(self, base: Sequence[NameMatch], own: Sequence[NameMatch]) -> list[NameMatch]:
-        """Merge the matches of a form: without the changed entities in the base, with those of the segment."""
+    def merge_matches(self, base: Sequence[NameMatch], segment: Sequence[NameMatch]) -> list[NameMatch]:
+        """Merge the matches of a form: unchanged entities from the base, changed ones from the segment."""
         merged: dict[tuple[Form, bool, str], NameMatch] = {}
         for match in base:
             kept = match.entities[self.changes[match.entities] & NAMES == 0]
             if len(kept):
                 merged[match.form, match.is_alias, match.name] = match._replace(entities=kept)
-        for match in own:
+        for match in segment:
             entities, key = self.place_rows[match.entities], (match.form, match.is_alias, match.name)
             if key in merged:
                 entities = np.sort(np.concatenate([merged[key].entities, entities]))
@@ -332,7 +333,7 @@ class Overlay(FolderKB):
 
     def recall(self, probes: Probes) -> list[list[str]]:
         both = zip(self.base.recall(probes), self.segment.recall(probes), strict=True)
-        return [list({*base, *own} - self.not_normal) for base, own in both]
+        return [list({*base, *segment} - self.not_normal) for base, segment in both]
 
     def trigram_names(self, form: str) -> set[str]:
         return (self.base.trigram_names(form) | self.segment.trigram_names(form)) - self.not_normal
@@ -345,7 +346,7 @@ class Overlay(FolderKB):
         return [form for form, is_normal in islice(both, limit) if is_normal]
 
     def changed_with_prefix(self, prefix: str) -> Iterator[tuple[str, bool]]:
-        """Yield the changed forms that are stored and begin with a prefix, in order, each with whether it is normal."""
+        """Yield the stored forms of changed names with a prefix, in order, each with whether it is normal."""
         forms = self.sorted_forms
         for form in islice(forms, bisect_left(forms, prefix), None):
             if not form.startswith(prefix):
@@ -355,8 +356,8 @@ class Overlay(FolderKB):
 
     @explained
     def name_frequency(self, words: Sequence[str]) -> list[int]:
-        own = self.segment.forms.frequencies(words)
-        return [base if new is None else new for base, new in zip(self.base.name_frequency(words), own, strict=True)]
+        counts = zip(self.base.name_frequency(words), self.segment.forms.frequencies(words), strict=True)
+        return [base if new is None else new for base, new in counts]
 
     # Counts of names, and vectors
 
@@ -364,15 +365,15 @@ class Overlay(FolderKB):
     def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:
         if not len(self.base.columns["count.key"]):
             return None
-        base, own = self.base.name_counts(form, entities), self.segment.name_counts(form, self.places(entities))
-        if own is None:
+        base, segment = self.base.name_counts(form, entities), self.segment.name_counts(form, self.places(entities))
+        if segment is None:
             counted = self.base.columns["count.entity"][form_range(self.base.columns, form)]
             few = len(counted) <= len(self.place_rows)
             if base is None or (few and (self.changes[counted] & COUNTS).all()):
-                return None  # all that the base counts under the form is changed
+                return None  # All that the base counts under the form has changed.
         changed = (self.changes[entities] & COUNTS).astype(bool)
         zeros = np.zeros(len(entities), dtype=np.int64)
-        return np.where(changed, zeros if own is None else own, zeros if base is None else base)
+        return np.where(changed, zeros if segment is None else segment, zeros if base is None else base)
 
     @explained
     def counts_about(self, entities: EntityRows) -> tuple[NDArray[np.uint64], EntityRows, NDArray[np.uint64]]:
@@ -391,13 +392,13 @@ class Overlay(FolderKB):
         return FaissVectors(self.path, self.manifest, gone=gone)
 
 
-def _joined(is_own: NDArray[np.bool_], base: NDArray[Any], own: NDArray[Any]) -> NDArray[Any]:
-    """Put values of the base and of the segment in the order in which they were asked for."""
-    values = np.empty((len(is_own), *base.shape[1:]), dtype=base.dtype)
-    values[~is_own], values[is_own] = base, own
+def _joined(in_segment: NDArray[np.bool_], base: NDArray[Any], segment: NDArray[Any]) -> NDArray[Any]:
+    """Interleave values of the base and of the segment in the order of the mask."""
+    values = np.empty((len(in_segment), *base.shape[1:]), dtype=base.dtype)
+    values[~in_segment], values[in_segment] = base, segment
     return values
 
 
 def _as_keys(facts: IncomingFacts) -> NDArray[np.uint64]:
-    """Put relation and subject of each fact into one number, which sorts as they do."""
+    """Combine relation and subject of each fact into one number that sorts in the same order."""
     return facts.relations.astype(np.uint64) << np.uint64(32) | facts.subjects

@@ -1,6 +1,6 @@
-"""The segment of an update: a small knowledge base of all that the base no longer says, with the marks of what that is.
+"""The segment of an update: a small knowledge base of all changed values, with flags of what changed.
 
-It is written from the draft of an update and from the segment before, by the writer of every knowledge base.
+It is written from the draft of an update and the previous segment, by the writer of every knowledge base.
 """
 
 import hashlib
@@ -46,19 +46,19 @@ _Facts = NDArray[np.int64]
 """Rows of subject, relation and object: (facts, 3)."""
 
 _WHOLE = FACTS | NAMES | TYPES | DESCRIPTION | COUNTS | INCOMING
-"""All that may change of an entity, as it does of one that is new or deleted: the base is not asked for those."""
+"""All changes an entity can have, as a new or deleted one does: nothing of it is read from the base."""
 
 
 @dataclass(frozen=True, slots=True)
 class _WrittenSegment:
-    """A segment as it was written, with its columns in `content`, and the number of stored forms with it."""
+    """A written segment, with its columns in `content`, and the number of stored forms including it."""
 
     content: Content
     forms: int
 
 
 def write_segment(draft: Draft, kb: EmbeddedKB | Overlay, folder: Path) -> _WrittenSegment:
-    """Write the segment that a draft of a knowledge base leaves behind, in place of the one that it has."""
+    """Write the segment that results from a draft of a knowledge base; it replaces the previous one."""
     (folder / WORK).mkdir(parents=True)
     tables = _SegmentTables(draft, kb)
     content = write_content(tables, folder, done=lambda step, counts: None, jobs=1)
@@ -79,9 +79,9 @@ def write_segment(draft: Draft, kb: EmbeddedKB | Overlay, folder: Path) -> _Writ
 
 @dataclass(frozen=True, slots=True)
 class _FormChanges:
-    """The forms of changed names, ascending, with the state of each, and how many more are stored than in the base.
+    """The forms of changed names, ascending, with the state of each, and the number of stored forms.
 
-    `words` are those of normal forms that came or went, ascending, with the number of normal forms that hold each.
+    `words` are the words of normal forms that were added or removed, ascending, with their new counts of normal forms.
     """
 
     states: dict[str, int]
@@ -90,7 +90,7 @@ class _FormChanges:
 
 
 class _SegmentTables:
-    """The content of a segment, sorted; see `SortedTables` for what each method promises."""
+    """The content of a segment, sorted; see `SortedTables` for the contract of each method."""
 
     def __init__(self, draft: Draft, kb: EmbeddedKB | Overlay) -> None:
         self.draft, self.kb = draft, kb
@@ -121,14 +121,14 @@ class _SegmentTables:
         self.read_names()
 
     def mark_changes(self) -> NDArray[np.uint8]:
-        """Mark what of each entity is changed, by now, against the base."""
+        """Return the changes of each entity against the base, as flags."""
         draft, kb = self.draft, self.kb
         changes = np.zeros(draft.end, dtype=np.uint8)
         if isinstance(kb, Overlay):
-            # Which facts into an entity differ from those of the base is seen again.
+            # The INCOMING flags are recomputed.
             known = kb.changes & ~np.uint8(INCOMING)
             changes[: len(known)] = np.where(known & GONE, kb.changes, known)
-        for rows, what in (
+        for rows, flags in (
             (draft.facts, FACTS),
             (draft.names, NAMES),
             (draft.kinds, TYPES),
@@ -136,26 +136,26 @@ class _SegmentTables:
             (map(draft.survivor, draft.survivors), COUNTS),
             (draft.deleted, _WHOLE | GONE),
         ):
-            changes[as_rows(rows)] |= np.uint8(what)
+            changes[as_rows(rows)] |= np.uint8(flags)
         changes[self.first_row :] |= np.uint8(_WHOLE | NEW)
         return changes
 
-    def changed_rows(self, what: int) -> EntityRows:
-        return np.flatnonzero(self.changes & what).astype(np.uint32)
+    def changed_rows(self, flags: int) -> EntityRows:
+        return np.flatnonzero(self.changes & flags).astype(np.uint32)
 
-    def base_rows(self, what: int) -> EntityRows:
-        """Return the entities of the base that are changed in something."""
-        return np.flatnonzero(self.changes[: self.first_row] & what).astype(np.uint32)
+    def base_rows(self, flags: int) -> EntityRows:
+        """Return the entities of the base with any of these changes."""
+        return np.flatnonzero(self.changes[: self.first_row] & flags).astype(np.uint32)
 
-    def kept_rows(self, what: int, drafted: Iterable[int]) -> EntityRows:
-        """Return the changed entities that the knowledge base has and that are not in the draft."""
-        rows: EntityRows = self.changed_rows(what)
+    def kept_rows(self, flags: int, drafted: Iterable[int]) -> EntityRows:
+        """Return the changed entities of the knowledge base that are not in the draft."""
+        rows: EntityRows = self.changed_rows(flags)
         rows = rows[(rows < self.draft.known_entities) & (self.changes[rows] & GONE == 0)]
         kept: EntityRows = rows[~np.isin(rows, as_rows(drafted))]
         return kept
 
     def places(self, rows: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the rows that entities have in the segment."""
+        """Return the rows of entities in the segment."""
         return self.entities.searchsorted(rows.astype(np.uint32))
 
     def read_facts(self) -> _Facts:
@@ -177,12 +177,12 @@ class _SegmentTables:
         texts: list[str] = []
         flags, parts = [], []
         for row in sorted(names):
-            own = sorted((name.rank, text, name.parts) for text, name in names[row].items())
-            for rank, text, spoken_in in own:
+            ranked = sorted((name.rank, text, name.parts) for text, name in names[row].items())
+            for rank, text, spoken_in in ranked:
                 owners.append(row)
                 self.ranks.append(rank)
                 texts.append(text)
-                flags.append(rank == ALIAS or rank > own[0][0])
+                flags.append(rank == ALIAS or rank > ranked[0][0])
                 parts.append(self.part_text(spoken_in) if has_languages else "")
         columns = [
             self.places(as_rows(owners)).astype(np.uint32), pa.array(flags, pa.bool_()), pa.array(texts, pa.string()),
@@ -191,10 +191,10 @@ class _SegmentTables:
         self.name_batch = pa.record_batch(columns, names=["entity", "alias", "text", "parts"])
 
     def part_text(self, parts: Parts) -> str:
-        """Write the languages of a name as the writer reads them."""
+        """Write the languages of a name in the format of the writer."""
         return " ".join(str(2 * self.tags.setdefault(tag, len(self.tags)) + alias) for tag, alias in parts.items())
 
-    # What `SortedTables` promises
+    # The protocol `SortedTables`
 
     @property
     def languages(self) -> Sequence[str]:
@@ -253,7 +253,7 @@ class _SegmentTables:
         return 0
 
     def counts(self) -> Iterator[pa.RecordBatch]:
-        """Yield the counts of entities that others were merged into, those of both together."""
+        """Yield the counts of entities that others were merged into, added up."""
         wanted = self.changed_rows(COUNTS)
         merged = as_rows(self.draft.survivors)
         about = np.union1d(wanted[(wanted < self.draft.known_entities)], merged)
@@ -273,7 +273,7 @@ class _SegmentTables:
         yield from self.sorted_forms.to_batches()
 
     def searchable(self, forms: pa.StringArray, names: NDArray[np.uint32]) -> tuple[list[str], NDArray[np.uint32]]:
-        """Leave out the forms that the indexes of the base have."""
+        """Leave out the forms that are in the indexes of the base."""
         values = map(self.base.forms.value, texts := forms.to_pylist())
         new = [place for place, value in enumerate(values) if not (value and is_normal(value))]
         return [texts[place] for place in new], names[new]
@@ -287,9 +287,9 @@ class _SegmentTables:
             self.added.append(rows)
 
     def drop(self, table: str) -> None:
-        """Do nothing: what is written is kept until the end."""
+        """Do nothing: written tables are kept until the end."""
 
-    # Forms, and the columns beside the content
+    # Forms, and the additional columns
 
     @cached_property
     def sorted_forms(self) -> pa.Table:
@@ -300,18 +300,18 @@ class _SegmentTables:
 
     @cached_property
     def form_changes(self) -> _FormChanges:
-        """Compare the forms of changed entities' names with those that the base has of them."""
+        """Compare the forms of changed entities' names with their forms in the base."""
         base = self.base
         rows = self.base_rows(NAMES)
         _, names = spread(base.columns["alias.first"], rows, len(base.alias_texts))
         texts = pa.array(base.alias_texts.take(names.tolist()), pa.string())
         nobody, no_alias = (pa.array(np.zeros(len(names), dtype=dtype)) for dtype in (np.uint32, np.bool_))
-        # Sorted, so that the first kind of a form is the least: a normal form, if it is one.
-        own = dict(zip(*(self.sorted_forms[name].to_pylist()[::-1] for name in ("form", "kind")), strict=True))
-        forms = sorted({*own, *form_rows(texts, no_alias, nobody, first=0)["form"].to_pylist()})
+        # In reverse order, so that the first, least kind of a form wins: a normal form, if it is one.
+        kind_of = dict(zip(*(self.sorted_forms[name].to_pylist()[::-1] for name in ("form", "kind")), strict=True))
+        forms = sorted({*kind_of, *form_rows(texts, no_alias, nobody, first=0)["form"].to_pylist()})
         states, stored, words = {}, 0, Counter[str]()
         for form, (before, kept) in zip(forms, self.base_kinds(forms), strict=True):
-            kinds = [kind for kind in (kept, own.get(form)) if kind is not None]
+            kinds = [kind for kind in (kept, kind_of.get(form)) if kind is not None]
             state = VANISHED if not kinds else NORMAL if min(kinds) <= NORMAL_KIND else STORED
             states[form] = state
             stored += (state != VANISHED) - (before is not None)
@@ -322,10 +322,10 @@ class _SegmentTables:
         return _FormChanges(states, stored, {word: counts[word] + words[word] for word in sorted(words)})
 
     def base_kinds(self, forms: Sequence[str]) -> Iterator[tuple[int | None, int | None]]:
-        """Yield for each form the least kind of its names in the base, and the least of those of unchanged entities."""
+        """Yield for each form the least kind of its names in the base, overall and for unchanged entities."""
         values = [np.frombuffer(self.base.forms.value(form), dtype="<u4") for form in forms]
         numbers = np.concatenate([np.empty(0, dtype=np.uint32), *values])
-        # Headers and rows of names are read as entities as well, and not looked at.
+        # Headers and rows of names are also looked up as if they were entities, and ignored.
         unchanged = (self.changes[np.minimum(numbers, len(self.changes) - 1)] & NAMES == 0).cumsum()
         headers, place = numbers.tolist(), 0
         for value in values:
@@ -339,7 +339,7 @@ class _SegmentTables:
             yield least, kept
 
     def columns(self) -> dict[str, Sequence[int] | NDArray[Any]]:
-        """Return the columns of a segment beside those of every knowledge base."""
+        """Return the columns of a segment in addition to those of every knowledge base."""
         new_ids, first = self.new_ids, self.first_row
         alive = [row for row in range(first, first + len(new_ids)) if not self.changes[row] & GONE]
         states = self.form_changes.states
@@ -355,20 +355,20 @@ class _SegmentTables:
 
 
 def _kept_redirects(kb: EmbeddedKB | Overlay) -> dict[str, int]:
-    """Return the ids that updates merged into others, each with the row of that one."""
+    """Return the ids that updates merged into others, each with the row of its target."""
     if not isinstance(kb, Overlay):
         return {}
     return dict(zip(kb.segment.redirects, kb.place_rows[kb.segment.columns["redirect.row"]].tolist(), strict=True))
 
 
 def _batch(*columns: Any) -> pa.RecordBatch:
-    """Make a batch of columns, rows as the writer has them."""
+    """Build a batch from columns; rows become the writer's 32-bit numbers."""
     arrays = [column.astype(np.uint32) if isinstance(column, np.ndarray) else column for column in columns]
     return pa.record_batch(arrays, names=[str(place) for place in range(len(arrays))])
 
 
 def _is_among(facts: _Facts, others: _Facts) -> NDArray[np.bool_]:
-    """Return which of some facts are among others; each is there once in either."""
+    """Return a mask of the facts that are among others; neither may have repeats."""
     both = np.concatenate([facts, others])
     order = np.lexsort(both.T)
     same = (both[order][1:] == both[order][:-1]).all(axis=1)

@@ -1,6 +1,6 @@
-"""The sources of an update: files of changes, of ids that go, and of rows that come or go, read into a draft.
+"""The sources of an update: files of changes, of ids to remove, and of rows to add or remove, read into a draft.
 
-Changes are JSON Lines: what an entity gets, what is taken from it, and entities that go or are merged.
+Changes are JSON Lines: what to add to an entity or remove from it, and entities to remove or merge.
 
     {"id": "Q1", "names": ["Ann"], "aliases": ["Annie"], "types": ["Q5"], "facts": {"P19": ["Q2"]}}
     {"id": "Q1", "description": "a painter"}
@@ -9,8 +9,8 @@ Changes are JSON Lines: what an entity gets, what is taken from it, and entities
     {"remove": "Q1"}
     {"merge": "Q3", "into": "Q1"}
 
-Names may be given by language, `{"names": {"de": "Köln", "en": ["Cologne"]}}`. `true` stands for all there are. In a
-record, what is taken away goes first.
+Names may be given by language: `{"names": {"de": "Köln", "en": ["Cologne"]}}`. `true` means all values. Removals of a
+record come before its additions.
 """
 
 import re
@@ -37,7 +37,7 @@ from kbtools.text.normaliser import normal_form
 
 
 class _EntityChange:
-    """A change that a draft is to make: one of its methods, with what that takes."""
+    """A change to be made to a draft: the name of a method and its arguments."""
 
     __slots__ = ("arguments", "method", "options")
 
@@ -49,15 +49,15 @@ class _EntityChange:
 
     @property
     def entities(self) -> Sequence[Any]:
-        """Return the ids of the entities that it is about."""
+        """Return the ids of the entities that it affects."""
         return self.arguments[_ENTITIES.get(self.method, _ONE)]
 
 
 _CHANGES_AT_ONCE = 1_000
-"""Changes whose entities are announced together, which a cluster then answers in few requests."""
+"""Changes whose entities are looked up together, which takes a cluster few requests."""
 
 Role = Literal["changes", "gone", "add", "remove"]
-"""The part of a file: records of changes, ids of entities that go, rows that come, rows that go."""
+"""The role of a file: records of changes, ids of entities to remove, rows to add, rows to remove."""
 
 _METHODS: dict[Role, dict[Kind, Callable[..., None]]] = {
     "add": {
@@ -67,12 +67,12 @@ _METHODS: dict[Role, dict[Kind, Callable[..., None]]] = {
     },
     "remove": {"facts": Draft.remove_fact, "types": Draft.remove_types},
 }
-"""The change that a row of each kind is; texts have languages, and are apart."""
+"""The change for a row of each kind; kinds with languages are separate."""
 
 _ONE, _BOTH = slice(1), slice(None, None, 2)
 
 _ENTITIES = {"merge": slice(2), "add_fact": _BOTH, "remove_fact": _BOTH}
-"""The places of ids of entities among the arguments of methods; the others have one, in the first place."""
+"""The positions of entity ids among the arguments of methods; by default the first."""
 
 _GIVEN = frozenset({"id", "names", "aliases", "types", "description", "facts", "remove", "rename"})
 _REMOVED = frozenset({"names", "aliases", "types", "description", "facts"})
@@ -82,14 +82,14 @@ _OF_TABLES = "pass tables with an entity per row to --table, others to --facts o
 
 @dataclass(frozen=True, slots=True)
 class UpdateSource:
-    """A file of an update, and its part."""
+    """A file of an update, and its role."""
 
     source: Source
     role: Role
 
 
 def read_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> Skips:
-    """Make the changes of a source; raise TooManyBadLines at its end where too many lines are none."""
+    """Make the changes of a source; raise TooManyBadLines at its end if too many lines are bad."""
     if part.role in ("changes", "gone"):
         return _read_lines_into(draft, part, options)
     reading = open_reading(part.source, options)
@@ -104,7 +104,7 @@ def read_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> Skips:
 
 
 class _Cells:
-    """The cells of a table, which stand for entities or values once all rows of it are read, as in a build."""
+    """The cells of a table, resolved to entities or values once all its rows are read, as in a build."""
 
     def __init__(self) -> None:
         self.facts: list[RecordBatch] = []
@@ -117,7 +117,7 @@ class _Cells:
         return replace(batch, table=batch.table.slice(0, 0))
 
     def settled(self, draft: Draft) -> Iterator[RecordBatch]:
-        """Yield the facts with an entity or a literal in place of each cell."""
+        """Yield the facts with each cell replaced by an entity or a literal."""
         columns = [batch.table.column("object").to_pylist() for batch in self.facts]
         cells = {cell: parts.groups() for cell in chain(*columns) if (parts := re.fullmatch(CELL, cell, re.DOTALL))}
         bearers = draft.bearers({text for text, kind in cells.values() if kind == "name"})
@@ -130,7 +130,7 @@ class _Cells:
 
 
 def _settle(draft: Draft, text: str, kind: str, bearers: Mapping[str, Collection[int]]) -> str:
-    """Return the entity that a cell is the id of, or the only one of its name; else a literal of its kind."""
+    """Return the entity with this id, or the only one with this name, for a cell; else a literal of its kind."""
     if kind not in ("number", "date") and draft.find(text) is not None:
         return text
     if kind == "name" and len(rows := bearers.get(text.lower(), ())) == 1:
@@ -141,7 +141,7 @@ def _settle(draft: Draft, text: str, kind: str, bearers: Mapping[str, Collection
 
 
 def _apply(draft: Draft, batch: RecordBatch, role: Role) -> int:
-    """Make the changes of rows; give their number, 0 of a kind that an update does not take."""
+    """Make the changes of rows; return their number, 0 for a kind that updates ignore."""
     rows = [tuple(row.values()) for row in batch.table.to_pylist()]
     about = {"facts": (0, 2), "redirects": (0, 1)}.get(batch.kind, (0,))
     draft.expect(row[place] for row in rows for place in about)
@@ -155,7 +155,7 @@ def _apply(draft: Draft, batch: RecordBatch, role: Role) -> int:
     if batch.kind in ("descriptions", "relations"):
         if role != "add":
             return 0
-        # The first language of an entity is the usual one, the shortest text of each is taken, as in a build.
+        # The first language is the usual one; of several texts in a language the alphabetically first is taken.
         best: dict[tuple[str, str], str] = {}
         for owner, _, text, language in sorted(rows, key=itemgetter(1, 2)):
             best.setdefault((owner, language), text)
@@ -171,7 +171,7 @@ def _apply(draft: Draft, batch: RecordBatch, role: Role) -> int:
 
 
 def _read_lines_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> Skips:
-    """Make the changes of a file of records or of ids, line by line."""
+    """Make the changes of a file of records or ids, line by line."""
     if part.role == "changes" and suffix_of(part.source.path) in (*TEXT_TABLES, *BINARY):
         found = f"{part.source.name}: found a table, expected changes as JSON Lines; {_OF_TABLES}"
         raise WrongFormat(found, path=str(part.source.path))
@@ -188,7 +188,7 @@ def _read_lines_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> 
 
 
 def _removals(lines: Iterable[tuple[int, str]], skips: Skips) -> Iterator[_EntityChange]:
-    """Read ids of entities that go, one a line."""
+    """Yield a removal for each line with an id."""
     for number, line in lines:
         entity = line.strip()
         if problem := "more than an id" if "\t" in entity else flaw(entity):
@@ -198,7 +198,7 @@ def _removals(lines: Iterable[tuple[int, str]], skips: Skips) -> Iterator[_Entit
 
 
 def _records(lines: Iterable[tuple[int, str]], skips: Skips, languages: Languages) -> Iterator[_EntityChange]:
-    """Read records of changes, one a line."""
+    """Yield the changes of each line with a record."""
     for number, line in lines:
         try:
             yield from _read_changes(line, languages)
@@ -221,7 +221,7 @@ def _text_lines(source: Source, skips: Skips) -> Iterator[tuple[int, str]]:
 
 
 def _read_changes(line: str, languages: Languages) -> list[_EntityChange]:
-    """Read a record into changes; raise ValueError with what is wrong with it."""
+    """Return the changes of a record; raise ValueError with its fault."""
     record = DECODER.decode(line)
     if not isinstance(record, dict):
         raise ValueError("no JSON object")
@@ -239,7 +239,6 @@ def _read_changes(line: str, languages: Languages) -> list[_EntityChange]:
 
 
 def _changes_of(entity: str, record: Mapping[str, Any], languages: Languages) -> Iterator[_EntityChange]:
-    """Yield the changes of an entity."""
     if "remove" in record:
         yield from _removals_of(entity, record["remove"])
     for old, new in _mapping_of(record, "rename").items():
@@ -247,7 +246,7 @@ def _changes_of(entity: str, record: Mapping[str, Any], languages: Languages) ->
     for field, rank in (("names", 0), ("aliases", ALIAS)):
         for tag, text in _spoken_texts(record, field):
             place = languages.rank(tag)
-            # Names in a language that is not listed come behind those in the others.
+            # Names in an unlisted language rank after all others.
             own = rank or (len(languages.tags) if place is None else place)
             yield _EntityChange("add_name", entity, _name_of(text, field), own, tag)
     for kind in _texts_of(record, "types"):
@@ -263,7 +262,7 @@ def _changes_of(entity: str, record: Mapping[str, Any], languages: Languages) ->
 
 
 def _removals_of(entity: str, removed: Any) -> Iterator[_EntityChange]:
-    """Yield what is taken from an entity."""
+    """Yield the removals from an entity."""
     if not isinstance(removed, dict):
         raise ValueError("'remove' beside an id is an object of names, aliases, types, description and facts")
     _require_fields(removed, _REMOVED)
@@ -307,7 +306,7 @@ def _require_fields(record: Mapping[str, Any], known: frozenset[str]) -> None:
 
 
 def _texts_of(record: Mapping[str, Any], field: str) -> Sequence[str]:
-    """Return the texts of a field, which may be one alone."""
+    """Return the texts of a field, which may be a single one."""
     value = record.get(field, ())
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list | tuple):
@@ -316,7 +315,7 @@ def _texts_of(record: Mapping[str, Any], field: str) -> Sequence[str]:
 
 
 def _spoken_texts(record: Mapping[str, Any], field: str) -> Iterator[tuple[str, str]]:
-    """Yield the names of a field with their languages, where it is an object of texts by language."""
+    """Yield the names of a field with their languages, for an object of texts by language."""
     if not isinstance(record.get(field), dict):
         yield from (("", text) for text in _texts_of(record, field))
         return

@@ -1,4 +1,4 @@
-"""Update a knowledge base: its changes are read, written as a segment beside the base, and put in place at once."""
+"""The update of a knowledge base: changes are read, written as a segment over the base, and put in place at once."""
 
 import hashlib
 from collections import Counter
@@ -33,15 +33,15 @@ from kbtools.storage import built_folder, link_or_copy
 
 
 class _NothingChanged(Exception):
-    """The end of an update that leaves the knowledge base as it is."""
+    """Ends an update that changes nothing."""
 
 
 def update(path: Path, sources: Sequence[UpdateSource], *, options: ReadOptions) -> UpdateResult:
-    """Change a knowledge base as its sources say, one after the other.
+    """Apply changes from sources to a knowledge base, one after the other.
 
-    Who has it open is answered as before. Raises InputError for a source that cannot be used, BuildLocked while another
-    process builds or updates the folder, and BuildError otherwise; the knowledge base stays as it was unless the update
-    succeeds.
+    Processes that have it open are not affected. Raises InputError for a source that cannot be used, BuildLocked while
+    another process builds or updates the folder, and BuildError otherwise; the knowledge base stays as it was unless
+    the update succeeds.
     """
     read_manifest(path)
     for part in sources:
@@ -63,7 +63,7 @@ def update(path: Path, sources: Sequence[UpdateSource], *, options: ReadOptions)
 def result_of(
     kb: str | Path, draft: Draft, skips: Sequence[Skips], changes: dict[str, int], digest: str
 ) -> UpdateResult:
-    """Return what an update did, what was not there, and what was left out of its files."""
+    """Return the result of an update: changes made, removals of what does not exist, and lines left out."""
     return UpdateResult(
         kb=str(kb),
         changes=changes,
@@ -80,13 +80,13 @@ def result_of(
 
 @contextmanager
 def replacing(path: Path) -> Iterator[tuple[Path, EmbeddedKB | Overlay]]:
-    """Yield a folder that takes the place of a knowledge base when the block ends well, and the knowledge base.
+    """Yield a folder that replaces a knowledge base if the block succeeds, and the knowledge base.
 
-    Raises KBUnusable where a file of it is not as it was written, BuildLocked while another process changes it.
+    Raises KBUnusable if one of its files is damaged, BuildLocked while another process changes it.
     """
     try:
         with built_folder(path, ours=is_ours) as folder:
-            # What is damaged would be written again with checksums that fit.
+            # Damaged content would be written again with valid checksums.
             require_intact(path, read_manifest(path))
             yield folder, open_folder(path)
     except BuildLocked as error:
@@ -97,14 +97,14 @@ def replacing(path: Path) -> Iterator[tuple[Path, EmbeddedKB | Overlay]]:
 
 
 def _link_base(kb: FolderKB, folder: Path) -> None:
-    """Link what the build of a knowledge base wrote into another folder."""
+    """Link the files of a knowledge base's build into another folder."""
     for name in part_manifest(kb.manifest, "").files:
         (folder / name).parent.mkdir(exist_ok=True)
         link_or_copy(kb.path / name, folder / name)
 
 
 def _write_update(draft: Draft, kb: EmbeddedKB | Overlay, folder: Path, sources: Sequence[str]) -> Manifest:
-    """Write the segment of a draft and the manifest; raise NothingChanged where both are as before."""
+    """Write the segment of a draft and the manifest; raise NothingChanged if both are unchanged."""
     if not draft.made():
         raise _NothingChanged
     written = write_segment(draft, kb, folder / SEGMENT)
@@ -126,7 +126,7 @@ def _write_update(draft: Draft, kb: EmbeddedKB | Overlay, folder: Path, sources:
 def change_manifest(
     old: Manifest, draft: Draft, digest: str, sources: Sequence[str], *, lengths: Iterable[int], size: int
 ) -> Manifest:
-    """Return a manifest with an update in its history, which wrote so many bytes, and its counts as before."""
+    """Return a manifest with an update of `size` bytes added to its history; counts are unchanged."""
     when = datetime.now(UTC).isoformat(timespec="seconds")
     change = Change(UPDATE, when, old.digest, digest, tuple(sources), draft.made(), size)
     lengths = tuple(sorted({*old.lengths, *lengths}))
@@ -134,11 +134,11 @@ def change_manifest(
 
 
 def account(manifest: Manifest, draft: Draft, before: KnowledgeBase, after: KnowledgeBase, *, forms: int) -> Manifest:
-    """Return a manifest with the counts after an update; only the entities that it touched are counted."""
+    """Return a manifest with the counts after an update; counts only the entities that it changed."""
     old, touched = manifest.statistics, draft.touched()
     more = _tally(after, as_rows(row for row in touched if row not in draft.deleted))
     more.subtract(_tally(before, as_rows(row for row in touched if draft.is_known(row))))
-    # Languages are counted once any name has one; until then every name is of none.
+    # Languages are counted once any name has one; until then all names count as having none.
     languages = Counter(manifest.languages or {UND: manifest.counts["names"].unique})
     languages.update({tag.removeprefix(_LANGUAGE): more[tag] for tag in more if tag.startswith(_LANGUAGE)})
     return replace(
@@ -165,11 +165,11 @@ _STATISTICS = (
     "entities_without_types",
 )
 _LANGUAGE = "language "
-"""Before the tag of a language, in a tally."""
+"""Prefix of a language's tag in a tally."""
 
 
 def _tally(kb: KnowledgeBase, rows: EntityRows) -> Counter[str]:
-    """Count what some entities of a knowledge base have: facts, names, languages of names."""
+    """Count the facts, names, and languages of names of some entities."""
     spoken, incoming = kb.names_of(rows), kb.incoming_counts(rows)
     facts, names = kb.fact_counts(rows), np.array([len(own) for own in spoken], dtype=np.int64)
     types, is_object = (
