@@ -1,1 +1,1 @@
-"""A knowledge base on an Elasticsearch cluster: loaded from an embedded one, linked in one request a question."""
+"""A knowledge base on an Elasticsearch cluster: loaded from an embedded one, linked in one request per question."""

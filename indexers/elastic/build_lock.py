@@ -1,8 +1,8 @@
-"""The lock of a knowledge base on a cluster: one process loads or updates it at a time, and notes how far it is.
+"""The lock of a knowledge base on a cluster: one process at a time loads or updates it, and records its progress.
 
-The lock is a note, a document under the name of the knowledge base. Its holder shows a sign of life every few seconds.
-A note without one for STALE seconds, or one that its holder gave back, is free. A note is changed only by a writer that
-has seen its last change, so that of two processes one is refused, and a holder whose note was taken over stops.
+The lock is a note, a document under the name of the knowledge base. Its holder renews it every few seconds. A note not
+renewed for STALE seconds, or returned by its holder, is free. A writer must have seen the last change of a note, so
+that of two processes one is refused, and a holder whose note was taken over stops.
 """
 
 import logging
@@ -34,22 +34,22 @@ CONTROL = "kbtools-builds"
 """The index that holds the notes."""
 
 _BEAT = 5.0
-"""Seconds between two signs of life."""
+"""Seconds between two renewals."""
 
 STALE = 120.0
-"""Seconds without a sign of life after which a note is free. Clocks of machines may differ by less than that."""
+"""Seconds without renewal after which a note is free. Clocks of machines may differ by less than that."""
 
 _Condition = dict[str, int]
-"""What the next change of a note must state: the number of its last change."""
+"""The number of the last change of a note, which the next change must state."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuildNote:
-    """A version being made: who makes it, and what of it is confirmed.
+    """A version being made: its owner and its progress.
 
-    `digest` is the content of a load, empty for an update. Everything before the rows `entities` and `forms` is stored,
-    but for rejected documents, of which `kinds` holds the first of each kind. `beat` is the time of the last sign of
-    life, in seconds since 1970.
+    `digest` is that of the loaded content, empty for an update. Everything before the rows `entities` and `forms` is
+    stored, except rejected documents; `kinds` holds the first of each kind of these. `beat` is the time of the last
+    renewal, in seconds since 1970.
     """
 
     version: int
@@ -67,12 +67,12 @@ class BuildNote:
 
     @property
     def is_free(self) -> bool:
-        """Return whether another process may take the note over."""
+        """Return whether another process may take over the note."""
         return not self.held or time.time() - self.beat > STALE
 
     @property
     def progress(self) -> str:
-        """Describe who holds or left the note and how far it is."""
+        """Describe the owner of the note and its progress."""
         rejected = f", {self.rejected:,} rejected" if self.rejected else ""
         state = "left behind by" if self.is_free else "held by"
         return f"{state} {self.owner}, {self.documents:,} documents{rejected}"
@@ -94,7 +94,7 @@ def _note_path(kb: str) -> str:
 
 
 def read_note(cluster: Cluster, kb: str) -> tuple[BuildNote, _Condition] | None:
-    """Read the note of a knowledge base; None if nothing is being made of it."""
+    """Return the note of a knowledge base; None if no version of it is being made."""
     answer = cluster.ask("GET", _note_path(kb), to="read the note of a load", missing_ok=True)
     if not answer or not answer.get("found"):
         return None
@@ -108,7 +108,7 @@ def _condition_of(answer: dict[str, Any]) -> _Condition:
 def write_note(
     cluster: Cluster, kb: str, note: BuildNote, condition: _Condition | None, *, patience: Patience | None = None
 ) -> _Condition:
-    """Write a note, a new one if there is no condition; raise BuildLocked if another process wrote it meanwhile."""
+    """Write a note, a new one if there is no condition; raise BuildLocked if another process has changed it."""
     while True:
         try:
             answer = cluster.ask(
@@ -120,14 +120,14 @@ def write_note(
             if not isinstance(error.__cause__, elasticsearch.ConflictError):
                 raise
             stored = read_note(cluster, kb)
-            # It is our own if only the answer to an earlier try was lost.
+            # It is ours if only the answer to an earlier try was lost.
             if stored is None or stored[0].token != note.token:
                 raise _locked(cluster, kb, stored[0] if stored else None) from error
             condition = stored[1]
 
 
 def drop_note(cluster: Cluster, kb: str, condition: _Condition | None = None) -> None:
-    """Remove a note; with a condition, only if nobody changed it since."""
+    """Remove a note; with a condition, only if it was not changed since."""
     try:
         cluster.ask("DELETE", _note_path(kb), to="remove the note of a load", missing_ok=True, params=condition)
     except ServerError as error:
@@ -149,7 +149,7 @@ def _ensure_control(cluster: Cluster) -> None:
 
 
 def _locked(cluster: Cluster, kb: str, note: BuildNote | None) -> BuildLocked:
-    """Make the error that names the process which holds the lock."""
+    """Return an error that names the process holding the lock."""
     since = f" (last sign of life {max(0.0, time.time() - note.beat):.0f} s ago)" if note else ""
     return BuildLocked(
         f"{cluster.connection.where}: {kb!r} is being loaded or updated by {note.owner if note else 'another process'}"
@@ -161,7 +161,7 @@ def _locked(cluster: Cluster, kb: str, note: BuildNote | None) -> BuildLocked:
 
 
 def free_note(cluster: Cluster, kb: str, *, take_over: bool = False) -> tuple[BuildNote | None, _Condition | None]:
-    """Read the note that somebody left, if there is one; raise BuildLocked while its process shows signs of life."""
+    """Return the note left by another process, if any; raise BuildLocked while that process renews it."""
     note, condition = read_note(cluster, kb) or (None, None)
     if note and not note.is_free and not take_over:
         raise _locked(cluster, kb, note)
@@ -169,9 +169,9 @@ def free_note(cluster: Cluster, kb: str, *, take_over: bool = False) -> tuple[Bu
 
 
 class BuildLock:
-    """A held lock; a thread shows signs of life until it is given back or dropped.
+    """A lock that is held; a thread renews it until it is returned or dropped.
 
-    Its holder changes `note`; each sign of life and each `write` takes that to the cluster.
+    Its holder changes `note`; each renewal and each `write` stores it on the cluster.
     """
 
     def __init__(self, cluster: Cluster, kb: str, note: BuildNote, condition: _Condition) -> None:
@@ -184,7 +184,7 @@ class BuildLock:
 
     @classmethod
     def take(cls, cluster: Cluster, kb: str, note: BuildNote, condition: _Condition | None) -> "BuildLock":
-        """Take the lock with a note in place of the one that `free_note` read; raise BuildLocked if it was changed."""
+        """Take the lock by replacing the note that `free_note` returned; raise BuildLocked if it was changed."""
         _ensure_control(cluster)
         owner = f"process {os.getpid()} on {socket.gethostname()}"
         note = replace(note, owner=owner, token=secrets.token_hex(8), beat=time.time(), held=True)
@@ -198,7 +198,7 @@ class BuildLock:
                 logging.getLogger(__name__).warning("no sign of life could be shown: %s", error)
 
     def write(self, *, patience: Patience | None = None, held: bool = True) -> None:
-        """Write the note as it is by now; raise BuildLocked if another process has taken the lock over."""
+        """Write the note in its current state; raise BuildLocked if another process has taken over the lock."""
         with self.writing:
             if self.lost:
                 raise self.lost
@@ -212,20 +212,20 @@ class BuildLock:
     def make_current(self, version: Version, *, keep: int, base: Version | None = None) -> list[str]:
         """Mark a version as complete and switch to it; delete older ones beyond `keep`, and return their indexes.
 
-        `base` is the version that an update began with. Raises ServerError unless it is still current.
+        `base` is the version that an update began with. Raises ServerError if it is no longer current.
         """
         cluster = self.cluster
         mark_complete(cluster, version)
-        # Looked at again just before the switch: the name may have been taken meanwhile.
+        # Checked again just before the switch: the name may have been taken meanwhile.
         versions = list_versions(cluster, self.kb)
         if base and not any(other.current and other.number == base.number for other in versions):
             raise ServerError(f"{self.kb}: another version became current in the meantime; run the same command again")
         check_alias(cluster, self.kb)
-        # The last moment at which another process could have taken over; it raises if one has.
+        # The last moment at which another process could have taken over; raises an error if one has.
         self.write()
         switch(cluster, self.kb, version, versions)
         former = [other for other in versions if other.complete and other.number < version.number]
-        # What came after the version that an update began with was rolled back: nobody goes back to it.
+        # Versions newer than the base of the update were rolled back and will not be used again.
         undone = [other for other in former if base and other.number > base.number]
         older = [other for other in former if other not in undone]
         return delete_versions(cluster, undone + older[: max(0, len(older) - keep)])
@@ -235,21 +235,21 @@ class BuildLock:
         self.thread.join()
 
     def give_back(self) -> None:
-        """End the signs of life; the note stays, and the next run goes on from it."""
+        """Stop renewing; the note stays, and the next run resumes from it."""
         self.stop()
-        # A note that still says it is held becomes free without signs of life.
+        # If this fails, the note becomes free without renewals.
         with suppress(ServerError, BuildLocked):
             self.write(patience=ONCE, held=False)
 
     def drop(self) -> None:
-        """End the signs of life and remove the note."""
+        """Stop renewing and remove the note."""
         self.stop()
         drop_note(self.cluster, self.kb, self.condition)
 
 
 @contextmanager
 def update_lock(cluster: Cluster, kb: str, *, take_over: bool = False) -> Iterator[BuildLock]:
-    """Hold the lock for an update, whose version has the number in its note; what a failed update made is deleted.
+    """Hold the lock for an update, whose version has the number in its note; delete that version if the update fails.
 
     Raises BuildLocked while another process loads or updates the knowledge base, and if a load was left unfinished.
     """
@@ -270,7 +270,7 @@ def update_lock(cluster: Cluster, kb: str, *, take_over: bool = False) -> Iterat
         yield lock
     except BaseException:
         lock.give_back()
-        # What cannot be deleted now is deleted by the next update, which finds it by the note.
+        # A failed deletion is repeated by the next update, which finds the version by the note.
         with suppress(KBToolsError):
             at_once = cluster.as_patient_as(ONCE)
             delete_versions(at_once, [v for v in list_versions(at_once, kb) if v.number == number and not v.current])

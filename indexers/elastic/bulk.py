@@ -1,4 +1,4 @@
-"""Bulk requests: a few in flight, memory bounded, confirmed in order, repeated if a refusal may pass."""
+"""Bulk requests: a few at a time, with bounded memory, confirmed in order, repeated after temporary refusals."""
 
 import threading
 from collections import deque
@@ -12,29 +12,29 @@ from kbtools.indexers.elastic.documents import Document
 from kbtools.indexers.elastic.mapping import loading_alias
 
 IN_FLIGHT = 4
-"""Requests at once: they keep both cores of the machine that docs/elasticsearch.md was measured on busy."""
+"""Requests at a time: enough to keep both cores busy on the machine measured in docs/elasticsearch.md."""
 
 MOST_DOCUMENTS = 1_000
 _MOST_BYTES = 4_000_000
-"""Documents and bytes of a request: Elasticsearch advises a few megabytes, more gains nothing."""
+"""Most documents and bytes of a request: Elasticsearch recommends a few megabytes, and more gains nothing."""
 
 _ACTION = 40
-"""Bytes of the line before a document in a bulk request: its id, and the name of the action."""
+"""Bytes of the line before a document in a bulk request: its id and the name of the action."""
 
 _LARGEST = 100 * 1024 * 1024 - 1_000
-"""Bytes of a document that a cluster takes if nothing else is set."""
+"""Bytes of a document that a cluster accepts by default."""
 
 _LIMIT = "nodes.*.http.max_content_length_in_bytes"
 _SHARD_TIMEOUT = "20s"
-"""The time that the cluster itself waits for a lost shard before it reports it."""
+"""The time for which the cluster waits for a lost shard before it reports it."""
 
 _ANSWERED = "errors,items.*.status,items.*.error"
-"""The fields of an answer that are read; the others would be as long as the request."""
+"""The fields requested of an answer; all of them would make it as long as the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A document that the cluster refused for good, with the reason; equal reasons have the same `kind`."""
+    """A document that the cluster finally rejected, with the reason; equal reasons have the same `kind`."""
 
     key: str
     kind: str
@@ -44,7 +44,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The outcome of a batch: everything before row `done` is stored, except rejected documents."""
+    """The result of a batch: everything before row `done` is stored, except rejected documents."""
 
     done: int
     documents: int
@@ -52,7 +52,7 @@ class Sent:
 
 
 def _cut_batches(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:
-    """Cut a stream into batches by count and by bytes; a document larger than a batch makes one of its own."""
+    """Cut a stream into batches by count and bytes; a document larger than a batch gets its own."""
     batch: list[Document] = []
     size = 0
     for document in documents:
@@ -67,11 +67,11 @@ def _cut_batches(documents: Iterable[Document], most: int) -> Iterator[list[Docu
 
 
 class _Stopped(Exception):
-    """The end of a load while a request of it waited."""
+    """Raised in a waiting request when the load ends."""
 
 
 class Sender:
-    """A sender of batches to one cluster; used by one thread, with threads of its own for the requests."""
+    """A sender of batches to one cluster, for use by one thread; it has its own threads for requests."""
 
     def __init__(
         self,
@@ -95,9 +95,9 @@ class Sender:
             raise _Stopped
 
     def send_all(self, index: str, documents: Iterable[Document], confirm: Callable[[Sent], None]) -> None:
-        """Send a stream of documents; each batch is confirmed in the order of the stream.
+        """Send a stream of documents; batches are confirmed in the order of the stream.
 
-        No more than `in_flight + 1` batches exist at any time, however slow the cluster.
+        At most `in_flight + 1` batches exist at any time, even with a slow cluster.
         """
         pending: deque[Future[Sent]] = deque()
         with ThreadPoolExecutor(self.in_flight, thread_name_prefix="bulk") as pool:
@@ -109,7 +109,7 @@ class Sender:
                 while pending:
                     confirm(pending.popleft().result())
             except BaseException:
-                # Requests that wait for their next try end too, so that the pool does not wait for them.
+                # Wakes requests that wait for their next try, so that the pool can end.
                 self.stopped.set()
                 for future in pending:
                     future.cancel()
@@ -134,7 +134,7 @@ class Sender:
         return count, size
 
     def send(self, index: str, batch: list[Document]) -> Sent:
-        """Store a batch: send again what was refused for the moment, and return what was rejected."""
+        """Store a batch, repeating temporary refusals, and return the rejected documents."""
         left, rejected = batch, []
         waits = self.patience.waits()
         while left:
@@ -183,7 +183,7 @@ class Sender:
             if status in PASSING:
                 again.append(document)
                 last = f"{status} {reason}"
-            # An index that is deleted or blocked refuses every document: that is no fault of this one.
+            # A deleted or blocked index refuses every document; the document is not at fault.
             elif status in (403, 404) or fault.get("type") == "cluster_block_exception":
                 raise ServerError(
                     f"{self.cluster.connection.where}: {index} takes no documents ({status} {reason}); fix "
@@ -196,7 +196,7 @@ class Sender:
         return again, rejected, last
 
     def send_halves(self, index: str, documents: list[Document]) -> tuple[list[Document], list[Rejected], str]:
-        """Send documents that are too large for one request in halves, down to one that is too large by itself."""
+        """Send documents that are too large for one request in halves, down to a single one that is too large."""
         if len(documents) == 1:
             return [], [_too_large(documents[0])], ""
         middle = len(documents) // 2
@@ -205,24 +205,24 @@ class Sender:
 
 
 def note_kinds(kinds: dict[str, str], rejected: Iterable[Rejected]) -> None:
-    """Note the first of each kind of rejected documents."""
+    """Record the first of each kind of rejected documents."""
     for document in rejected:
         kinds.setdefault(document.kind, f"document {document.key}: {document.reason}")
 
 
 def _too_large(document: Document) -> Rejected:
-    """Reject a document that no request can hold."""
+    """Return the rejection of a document that is too large for any request."""
     size = len(document.source)
     reason = f"a document of {size:,} bytes is larger than the cluster takes (http.max_content_length, or its memory)"
     return Rejected(document.key, "too large", reason, document.source)
 
 
 def read_largest(cluster: Cluster) -> int:
-    """Return the most bytes that a request may have, Elasticsearch's default if the credentials may not ask for it."""
+    """Return the largest allowed request in bytes; Elasticsearch's default if the credentials do not permit asking."""
     try:
         answer = cluster.ask("GET", "/_nodes/http", to="ask for the size of requests", params={"filter_path": _LIMIT})
     except NotAllowed:
         return _LARGEST
     nodes = (answer or {}).get("nodes", {}).values()
-    # The smallest of all nodes, since any of them may get the request; 1,000 bytes are left for its headers.
+    # The least of all nodes, since any may get the request; 1,000 bytes are reserved for headers.
     return min((int(node["http"]["max_content_length_in_bytes"]) - 1_000 for node in nodes), default=_LARGEST)

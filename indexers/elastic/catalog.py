@@ -1,6 +1,6 @@
 """The catalog of a knowledge base on a cluster: its manifest, its relations with their names, and its types, by row.
 
-They are documents of the index of entities, written first and read when the knowledge base is opened.
+They are documents in the index of entities, written first and read when the knowledge base is opened.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from kbtools.kb.rows import EntityRows
 _T = TypeVar("_T")
 
 _LISTS = ("relations", "types", "relation-names", "gone")
-"""The lists of a catalog; those of names of relations and of rows of deleted entities may be missing."""
+"""The lists of a catalog; those of relation names and of rows of deleted entities may be missing."""
 
 _CHUNK_BYTES = 1_000_000
 """Characters in one document: a quarter of the bytes of a bulk request."""
@@ -30,7 +30,7 @@ _CHUNK_BYTES = 1_000_000
 
 def catalog_documents(kb: EmbeddedKB) -> Iterator[Document]:
     """Yield the manifest, and the ids of relations and types and the names of relations in chunks."""
-    # Files are those of the folder, which the cluster does not have.
+    # The cluster does not have the files of the folder.
     manifest = replace(kb.manifest, files={}, checksums={})
     merged = len(kb.redirects) if kb.redirects else 0
     lists = {"relations": kb.relations, "types": kb.types}
@@ -42,7 +42,7 @@ def catalog_documents(kb: EmbeddedKB) -> Iterator[Document]:
 
 
 def head_document(head: Mapping[str, Any]) -> Document:
-    """Return the document of the manifest, and of what else is known of a version as a whole."""
+    """Return the document with the manifest and other facts about a version as a whole."""
     return _catalog_document("manifest", head)
 
 
@@ -59,12 +59,12 @@ def _catalog_document(name: str, content: Mapping[str, Any]) -> Document:
 
 
 def chunked(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Cut texts into lists of a bounded size, one at least."""
+    """Cut texts into lists of a bounded size, at least one."""
     chunk: list[str] = []
     size = 0
     for text in texts:
         chunk.append(text)
-        size += len(text) + 4  # two quotes, a comma and a space
+        size += len(text) + 4  # Two quotes, a comma and a space.
         if size > _CHUNK_BYTES:
             yield chunk
             chunk, size = [], 0
@@ -79,7 +79,7 @@ class Catalog:
 
     def read_catalog(self, documents: Sequence[str]) -> list[dict[str, Any] | None]:
         """Read documents of the catalog, None for one that does not exist."""
-        # A search and no look-up by id: it fails as a whole if a shard does not answer, and is then repeated.
+        # A search rather than a look-up by id: it fails as a whole if a shard does not answer, and is then repeated.
         body = {"size": len(documents), "query": {"ids": {"values": documents}}, "_source": ["catalog"]}
         path, to = f"/{self.index}/_search", f"open {self.name}"
         answer = self.cluster.ask("POST", path, body, to=to, missing_ok=True, params=WHOLE)
@@ -101,12 +101,12 @@ class Catalog:
 
     @property
     def language(self) -> str:
-        """Return the language of the names whose documents hold none, the commonest."""
+        """The language of names in documents without languages: the most frequent one."""
         return str(self.head["language"])
 
     @cached_property
     def lists(self) -> dict[str, tuple[str, ...]]:
-        """Return the lists that the catalog has, which are read together."""
+        """The lists of the catalog, read together."""
         lists: dict[str, tuple[str, ...]] = {}
         for name, first in zip(_LISTS, self.read_catalog([f"{name}-0" for name in _LISTS]), strict=True):
             if first is not None:
@@ -129,12 +129,12 @@ class Catalog:
 
     @property
     def row_count(self) -> int:
-        """Return the number of rows that entities have had; those of deleted ones stay unused."""
+        """The number of rows assigned to entities; those of deleted ones stay unused."""
         return int(self.head.get("rows", self.manifest.counts["entities"].unique))
 
     @cached_property
     def gone(self) -> EntityRows:
-        """Return the rows of deleted entities."""
+        """The rows of deleted entities."""
         return np.array(self.lists.get("gone", ()), dtype=np.uint32)
 
     @cached_property

@@ -1,5 +1,6 @@
-"""Requests to a cluster: all of them go through `Cluster.ask`, which repeats those that may succeed later,
-and a sentence for each fault, with its reason and the next step."""
+"""Requests to a cluster: all go through `Cluster.ask`, which repeats those that may succeed later and explains each
+error with its reason and the next step.
+"""
 
 import base64
 import logging
@@ -22,17 +23,17 @@ from kbtools.indexers.elastic.connection import PREFIX, Connection
 
 logger = logging.getLogger(__name__)
 
-# At DEBUG the client's library logs whole requests and answers: megabytes of documents, secrets that a server repeats.
+# At DEBUG the client library logs whole requests and answers: megabytes of documents, and secrets echoed by a server.
 logging.getLogger("elastic_transport.node").setLevel(logging.INFO)
 
 _JSON = {"accept": "application/json", "content-type": "application/json"}
 _LINES = {"accept": "application/json", "content-type": "application/x-ndjson"}
 
 PASSING = frozenset({429, 502, 503, 504})
-"""Answers of a cluster that is busy or loses a node: the same request may succeed later."""
+"""Status codes of a busy cluster or one that loses a node: the same request may succeed later."""
 
 _PRESSURE = re.compile(r"_operation_bytes=(\d+), max_\w+_bytes=(\d+)")
-"""The memory of a node that an operation takes, and the memory that all of them have."""
+"""The memory of a node that an operation needs, and that available to all operations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Patience:
     sleep: Callable[[float], None] = time.sleep
 
     def waits(self) -> Iterator[float]:
-        """Yield the seconds to wait before each further try; up to a fifth less at random, so that clients spread."""
+        """Yield the seconds to wait before each further try, randomly reduced by up to a fifth to spread clients."""
         spent, wait = 0.0, self.first
         while spent < self.total:
             pause = min(wait, self.longest, self.total - spent) * random.uniform(0.8, 1.0)
@@ -55,7 +56,7 @@ class Patience:
 
 
 ONCE = Patience(total=0.0)
-"""One try: to see whether a cluster answers, and at the end of a program, which must not wait."""
+"""A single try: to check whether a cluster answers, and at the end of a program, which must not wait."""
 
 
 class Cluster:
@@ -70,7 +71,7 @@ class Cluster:
         self.client.close()
 
     def as_patient_as(self, patience: Patience) -> "Cluster":
-        """Share the connection, with another patience."""
+        """Return a cluster that shares this connection, with another patience."""
         other = copy(self)
         other.patience = patience
         return other
@@ -87,9 +88,9 @@ class Cluster:
         params: Mapping[str, Any] | None = None,
         patience: Patience | None = None,
     ) -> Any:
-        """Make a request and return its JSON, None for a 404 with `missing_ok`. Messages use `to`, what it is for.
+        """Make a request and return its JSON, None for a 404 with `missing_ok`; `to` is its purpose, for messages.
 
-        Refused and cut connections, time-outs and passing answers are tried again for as long as patience lasts.
+        Refused and dropped connections, time-outs and temporary failures are retried within the patience.
         """
         headers = _LINES if lines else _JSON if body is not None else {"accept": "application/json"}
         waits = (patience or self.patience).waits()
@@ -103,7 +104,7 @@ class Cluster:
                 raise _explain(error, to, self.connection) from self.cause(error)
             except (elastic_transport.TransportError, elasticsearch.ApiError) as error:
                 if others and _passes(error) and not isinstance(error, elasticsearch.ApiError):
-                    others -= 1  # the next node, at once
+                    others -= 1  # Try the next node at once.
                     continue
                 wait = next(waits, None) if _passes(error) else None
                 if wait is None:
@@ -112,7 +113,7 @@ class Cluster:
             (patience or self.patience).sleep(wait)
 
     def cause(self, error: Exception) -> Exception | None:
-        """Return the error if a traceback may show it: it holds no secret, and no unread answer that may hold one."""
+        """Return the error if a traceback may show it: it must not contain a secret, or an unread answer that may."""
         message = f"{error!s} {error!r}"
         unread = isinstance(error, elastic_transport.SerializationError)
         return None if unread or self.connection.hide(message) != message else error
@@ -120,10 +121,9 @@ class Cluster:
     def health(
         self, indexes: str, *, until: Callable[[dict[str, Any]], bool], patience: Patience
     ) -> dict[str, Any] | None:
-        """Ask for the health of indexes until it is as wanted or patience ends; return the last answer.
+        """Poll the health of indexes until it is as wanted or patience ends; return the last answer.
 
-        It stands for a request that waits, to which a cluster answers 408 when the time is over. None for indexes that
-        do not exist.
+        Replaces a waiting request, which a cluster answers with 408 on time-out. None for indexes that do not exist.
         """
         waits = patience.waits()
         while True:
@@ -136,7 +136,7 @@ class Cluster:
             patience.sleep(wait)
 
     def greet(self) -> dict[str, Any]:
-        """Check that an Elasticsearch of our major version answers, and return its answer."""
+        """Check that an Elasticsearch of the client's major version answers, and return its answer."""
         answer = self.ask("GET", "/", to="say hello", patience=ONCE)
         where, ours = self.connection.where, version("elasticsearch")
         number = str(answer.get("version", {}).get("number", "")) if isinstance(answer, dict) else ""
@@ -154,16 +154,16 @@ class Cluster:
 
 
 def _make_client(connection: Connection) -> Elasticsearch:
-    """Make the client of a connection, which sends nothing yet; raise Unreachable for certificates that do not load."""
+    """Create the client of a connection, which sends nothing yet; raise Unreachable for invalid certificates."""
     access: dict[str, Any] = {}
     if connection.api_key:
         access = {"api_key": connection.api_key}
     elif connection.user or connection.password:
         pair = f"{connection.user or 'elastic'}:{connection.password or ''}"
-        access = {"basic_auth": base64.b64encode(pair.encode()).decode()}  # in UTF-8, where the client takes ASCII
+        access = {"basic_auth": base64.b64encode(pair.encode()).decode()}  # In UTF-8; the client would encode as ASCII.
     if any(url.startswith("https:") for url in connection.urls):
         access["ssl_context"] = _tls_context(connection)
-    # No retries of the client's own, which would multiply ours.
+    # The client's own retries would multiply ours.
     return Elasticsearch(
         list(connection.urls), request_timeout=connection.timeout, max_retries=0, connections_per_node=16, **access
     )
@@ -183,7 +183,7 @@ def _tls_context(connection: Connection) -> ssl.SSLContext:
 
 
 def _refuse_passphrase() -> str:
-    """Raise an error instead of the question on the terminal."""
+    """Raise an error, instead of asking on the terminal."""
     raise ValueError("the key is encrypted; give one without a passphrase")
 
 
@@ -200,10 +200,10 @@ def _passes(error: Exception) -> bool:
 
 
 def is_too_large(error: BaseException | None) -> bool:
-    """Return whether a request is more than the cluster takes at once, however idle it is."""
+    """Return whether a request is larger than even an idle cluster accepts."""
     if not isinstance(error, elasticsearch.ApiError):
         return False
-    # A busy node refuses with 429 and has room later; a request beyond all its room is refused for ever.
+    # A busy node refuses with 429 and has room later; a request beyond its total memory is always refused.
     pressure = _PRESSURE.search(str(error.body)) if error.meta.status == 429 else None
     return error.meta.status == 413 or (pressure is not None and int(pressure[1]) > int(pressure[2]))
 
@@ -215,7 +215,7 @@ def _reason_of(error: Exception) -> str:
         failures = (body.get("_shards") or {}).get("failures") or [{}]
         return f"{error.meta.status} {root_cause(body.get('error') or failures[0].get('reason'))}".strip()
     if isinstance(error, elastic_transport.SerializationError):
-        return "an answer that is no JSON"  # its message is the whole answer
+        return "an answer that is no JSON"  # Its message would be the whole answer.
     inner: BaseException = error
     while inner.__cause__ is not None:
         inner = inner.__cause__
@@ -223,7 +223,7 @@ def _reason_of(error: Exception) -> str:
 
 
 def root_cause(error: Any) -> str:
-    """Return the type and reason of the error in a response, those of its cause if it names one."""
+    """Return the type and reason of the error in a response, or those of its cause if it names one."""
     if not isinstance(error, dict):
         return str(error)[:300] if error else ""
     causes = error.get("root_cause") or []
@@ -243,7 +243,7 @@ def kind_of(error: dict[str, Any]) -> str:
 
 
 def _explain(error: Exception, to: str, connection: Connection) -> ServerError:
-    """Return the error of kbtools for an error of the client, with one sentence."""
+    """Return the kbtools error for an error of the client, with a one-sentence message."""
     where, reason = connection.where, connection.hide(_reason_of(error))
     if isinstance(error, elasticsearch.UnsupportedProductError):
         return WrongServer(f"{where}: expected Elasticsearch, found another product; check the URL")
@@ -290,7 +290,7 @@ def _explain(error: Exception, to: str, connection: Connection) -> ServerError:
 
 
 def _credentials(connection: Connection) -> str:
-    """Describe our credentials, without the secret."""
+    """Describe the credentials, without the secret."""
     if connection.api_key:
         return "the API key"
     if connection.user or connection.password:
@@ -299,7 +299,7 @@ def _credentials(connection: Connection) -> str:
 
 
 def check_shards(answer: Mapping[str, Any], where: str) -> None:
-    """Refuse an answer that lacks some shards: it would look like fewer names and facts."""
+    """Raise an error for an answer that lacks some shards: names and facts would seem to be missing."""
     if answer.get("timed_out") or answer.get("_shards", {}).get("failed"):
         failed = answer.get("_shards", {}).get("failures") or ()
         reason = root_cause(failed[0].get("reason")) if failed else "timed out"

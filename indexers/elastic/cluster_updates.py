@@ -1,6 +1,6 @@
 """Updates of a knowledge base on a cluster: made in a copy of the current version, checked, then switched to.
 
-The copy gets the documents of the entities that change and of the forms of their names, and loses those that go.
+In the copy, the documents of changed entities and of the forms of their names are written or deleted.
 """
 
 import hashlib
@@ -43,15 +43,15 @@ from kbtools.text.rungs import Form
 from kbtools.text.variants import name_forms
 
 _MODULUS = 1 << 256
-"""Sums of checksums are taken modulo this, the number of checksums that there are."""
+"""Sums of checksums are taken modulo the number of possible checksums."""
 
 _ROWS_AT_ONCE = 10_000
-"""Changed entities whose documents are counted in one request; the cluster's own limit is 65,536 terms."""
+"""Changed entities counted in one request; the cluster's limit is 65,536 terms."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateOptions:
-    """Options of an update on a cluster: how the sources are read, how many older versions stay."""
+    """Options of an update on a cluster: read options, and the number of older versions kept."""
 
     reading: ReadOptions
     keep: int = 1
@@ -62,11 +62,11 @@ class UpdateOptions:
 def update_on_cluster(
     cluster: Cluster, name: str, sources: Sequence[UpdateSource], *, options: UpdateOptions
 ) -> UpdateResult:
-    """Change a knowledge base on a cluster as its sources say, one after the other.
+    """Apply changes from sources to a knowledge base on a cluster, one after the other.
 
-    Who has it open is answered as before, and who opens it sees the version before until the new one is whole. Raises
+    Open readers are not affected, and new ones see the previous version until the new one is complete. Raises
     InputError for a source that cannot be used, KBMissing for a name that the cluster does not have, BuildLocked while
-    it is loaded or updated, and ServerError otherwise; the version before stays current unless the update succeeds.
+    it is loaded or updated, and ServerError otherwise; the previous version stays current unless the update succeeds.
     """
     check_name(name)
     for part in sources:
@@ -87,7 +87,7 @@ def update_on_cluster(
 
 @contextmanager
 def _connected() -> Iterator[Cluster]:
-    """Yield the cluster that the environment names."""
+    """Yield the cluster configured by the environment."""
     cluster = Cluster(read_connection())
     try:
         cluster.greet()
@@ -97,20 +97,20 @@ def _connected() -> Iterator[Cluster]:
 
 
 def update_given(kb: str | Path, sources: Sequence[UpdateSource], *, options: ReadOptions) -> UpdateResult:
-    """Change a knowledge base on the cluster that the environment names."""
+    """Update a knowledge base on the cluster configured by the environment."""
     with _connected() as cluster:
         return update_on_cluster(cluster, str(kb), sources, options=UpdateOptions(options))
 
 
 def compact_given(kb: str | Path, *, memory: str) -> None:
-    """Drop what updates of a knowledge base deleted from the disks of that cluster, which uses memory of its own."""
+    """Purge a knowledge base's deleted documents from the cluster's disks; `memory` does not apply to it."""
     del memory
     with _connected() as cluster:
         drop_deleted(cluster, str(kb))
 
 
 class UpdateJob:
-    """The job of one update: what a draft leaves behind goes into a copy of the version that it began with."""
+    """The job of one update: writes the changes of a draft into a copy of the version that it began with."""
 
     def __init__(self, kb: StoredKB, draft: Draft, *, lock: BuildLock) -> None:
         self.kb, self.draft = kb, draft
@@ -119,7 +119,7 @@ class UpdateJob:
         self.bytes = 0
 
     def run(self, sources: Sequence[str], *, keep: int) -> Manifest | None:
-        """Write the new version and switch to it; None if everything is as before."""
+        """Write the new version and switch to it; None if nothing changed."""
         draft, kb, head = self.draft, self.kb, dict(self.kb.head)
         if not draft.made():
             return None
@@ -154,7 +154,7 @@ class UpdateJob:
         return manifest
 
     def renamed(self) -> int:
-        """Return what new names of relations add to the fingerprint, less that of the former."""
+        """Return the change of the fingerprint from new names of relations."""
         draft, total = self.draft, 0
         former = dict(zip(self.kb.relations, (stored_text(name) for name in self.kb.relation_names), strict=True))
         for relation, name in zip(draft.relations, (stored_text(name) for name in draft.relation_names), strict=True):
@@ -176,10 +176,10 @@ class UpdateJob:
         self.bytes += size
 
     def check(self, before: Mapping[str, int], changes: EntityChanges, forms: "_FormChanges", version: Version) -> None:
-        """Compare what the new version holds with what it should hold.
+        """Compare the content of the new version with the expected counts.
 
-        All that did not change lies in files that the copy shares with the version before, so that its documents are
-        counted and no more: sums over all of them take longer the larger a knowledge base is.
+        Unchanged documents are in files shared with the previous version, so they are only counted: sums over all of
+        them would take longer the larger a knowledge base is.
         """
         held = changes.held
         facts = dict.fromkeys(("facts", "facts of subjects"), "facts")
@@ -203,10 +203,10 @@ class UpdateJob:
 
 @dataclass(slots=True)
 class _FormChanges:
-    """The documents of forms that an update writes and deletes, and the differences that they make.
+    """The documents of forms that an update writes and deletes, and the resulting changes of counts.
 
-    `normal` counts the normal forms that came, less those that went, and `stored` the forms of every kind; `lengths`
-    are the numbers of words of those that there are now.
+    `normal` is the change in the number of normal forms, `stored` that of forms of every kind; `lengths` are the
+    numbers of words of the current forms.
     """
 
     documents: list[Document] = field(default_factory=list)
@@ -216,7 +216,7 @@ class _FormChanges:
 
 
 def _change_forms(before: ElasticKB, after: ElasticKB, texts: Iterable[str]) -> _FormChanges:
-    """Compare the forms of names in two versions, the second of which has new documents of entities alone."""
+    """Compare the forms of names in two versions; the second has new documents of entities only."""
     forms = sorted({form for text in texts for form in name_forms(text)})
     old, new = (kb.lookup(forms) for kb in (before, after))
     was, is_now = (

@@ -1,4 +1,4 @@
-"""The vectors of entities on a cluster: an index of its own beside a version, searched approximately."""
+"""Entity vectors on a cluster: a separate index next to a version, with approximate search."""
 
 from dataclasses import asdict
 
@@ -24,26 +24,27 @@ from kbtools.indexers.elastic.versions import Version, list_versions
 from kbtools.kb.vector_index import EntityVectors, Neighbours, VectorOrigin, check_dim, normalised
 
 _CANDIDATES = 10
-"""Entities that a shard looks at for each one asked for: more of them find more of the true ones, and cost more."""
+"""Candidates per shard for each entity wanted: more candidates find more of the true neighbours, but cost more."""
 
 _LEAST_CANDIDATES, _MOST_CANDIDATES = 200, 10_000
-"""Bounds of that number: 10,000 is the cluster's own; with 200 the benchmark's recall@10 of 50,000 vectors is 1.00."""
+"""Bounds of that number: 10,000 is the cluster's limit; with 200 the benchmark's recall@10 of 50,000 vectors is 1.00.
+"""
 
 _SEARCHES = 50
-"""Searches in one request: each is a text of some kilobytes, and costs more than a look-up of names."""
+"""Searches in one request: each has some kilobytes, and costs more than a look-up of names."""
 
 _MOST_DIMENSIONS = 4_096
-"""The cluster's own limit for `dense_vector`."""
+"""The cluster's limit for `dense_vector`."""
 
 
 class ElasticVectors:
-    """The vectors of a knowledge base on a cluster; see `VectorIndex` for what each method promises.
+    """The vectors of a knowledge base on a cluster; see `VectorIndex` for the contract of each method.
 
     The search is approximate; `kbtools.kb.vector_index.recall` measures it against the exact one.
     """
 
     def __init__(self, name: str, version: Version, searches: Searches) -> None:
-        """Find the vectors of a version; raise VectorsMissing if it has none."""
+        """Open the vectors of a version; raise VectorsMissing if it has none."""
         index = version.indexes.get(VECTORS)
         if index is None:
             raise VectorsMissing(
@@ -85,7 +86,7 @@ class ElasticVectors:
         return Neighbours(rows, cosines)
 
     def use(self, device: str) -> None:
-        """Do nothing: the cluster computes where it is."""
+        """Do nothing: the cluster computes on its own machines."""
 
     def vector(self, entity_row: int) -> NDArray[np.float32] | None:
         body = {"size": 1, "query": {"term": {"row": entity_row}}, "_source": {"exclude_vectors": False}}
@@ -95,7 +96,7 @@ class ElasticVectors:
 
 
 def _nearest_search(vector: list[float], limit: int, wide: int) -> dict[str, object]:
-    """Write a search for the nearest vectors; the cluster scores a cosine as (1 + cosine) / 2."""
+    """Return a search for the nearest vectors; the cluster scores a cosine as (1 + cosine) / 2."""
     return {
         "size": limit,
         "knn": {"field": "vector", "query_vector": vector, "k": limit, "num_candidates": wide},
@@ -108,10 +109,10 @@ def _nearest_search(vector: list[float], limit: int, wide: int) -> dict[str, obj
 def load_vectors(
     cluster: Cluster, version: Version, vectors: EntityVectors, *, entities: int, settings: IndexSettings
 ) -> None:
-    """Put vectors beside a version of a knowledge base of so many entities, in place of those it has.
+    """Store vectors next to a version of a knowledge base with `entities` entities, replacing existing ones.
 
-    Raises WrongFormat for what is no vector of an entity, BadVectors for a value that is no number, VectorsMissing if
-    no entity has one, BulkFailed if the cluster rejects one.
+    Raises WrongFormat for anything that is not a vector of an entity, BadVectors for a value that is not a number,
+    VectorsMissing if no entity has a vector, BulkFailed if the cluster rejects one.
     """
     _check_vectors(vectors, entities)
     kb, number = version.kb, version.number
@@ -138,7 +139,7 @@ def load_vectors(
 
 
 def _send_vectors(cluster: Cluster, index: str, vectors: EntityVectors) -> None:
-    """Send vectors to an index and count them there."""
+    """Send vectors to an index and check their number there."""
     documents = (
         Document(str(row), encode({"row": row, "vector": vector.tolist()}).encode(), row)
         for rows, chunk in vectors.chunks()
@@ -153,7 +154,7 @@ def _send_vectors(cluster: Cluster, index: str, vectors: EntityVectors) -> None:
 
 
 def _check_vectors(vectors: EntityVectors, entities: int) -> None:
-    """Refuse vectors that the cluster would reject, or that belong to no entity."""
+    """Raise WrongFormat for vectors that the cluster would reject or that belong to no entity."""
     rows = vectors.rows
     if not 0 < vectors.dim <= _MOST_DIMENSIONS:
         raise WrongFormat(f"vectors of {vectors.dim:,} dimensions: Elasticsearch takes 1 to {_MOST_DIMENSIONS:,}")

@@ -1,7 +1,7 @@
 """Connection to a cluster: its URLs and credentials, from a URL and the environment.
 
-Secrets never come from the command line, and no text of kbtools shows them: an error names the variable that a secret
-came from, never its value.
+Secrets never come from the command line, and kbtools never shows them: an error names the variable of a secret, never
+its value.
 """
 
 import base64
@@ -20,25 +20,25 @@ from kbtools.errors import NotAllowed, WrongFormat
 PREFIX = "KBTOOLS_ELASTICSEARCH_"
 _DEFAULT_URL = "http://localhost:9200"
 _TIMEOUT = 30.0
-"""Seconds that one request may take: a bulk request to a busy cluster needs some."""
+"""Seconds that one request may take; a bulk request to a busy cluster needs several."""
 
 _SHORTEST_HIDDEN = 4
-"""Characters of a secret that is replaced where a server repeats it: shorter ones are parts of common words."""
+"""Least length of a secret that is replaced in a server's messages: shorter ones are parts of common words."""
 
 _URL = re.compile(
     r"(?P<scheme>https?)://(?:(?P<user>[^:@]*)(?::(?P<password>.*))?@)?"
     r"(?P<host>\[[\w:.%]+\]|[^\s:/?#@,\[\]]+)(?::(?P<port>\d{1,5}))?(?P<path>/[^?#@\s]*)?",
     re.IGNORECASE | re.DOTALL,
 )
-"""A node's URL; a password goes on to the last `@`."""
+"""A node's URL; a password extends to the last `@`."""
 
 _KEY = re.compile(r"[!-~]+")
-"""An API key as a header can hold it: visible ASCII."""
+"""An API key that fits in a header: visible ASCII."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """The nodes of a cluster and the credentials for it; secrets are left out when it is printed."""
+    """The nodes of a cluster and its credentials; secrets are omitted from its repr."""
 
     urls: tuple[str, ...]
     user: str | None = None
@@ -51,18 +51,18 @@ class Connection:
 
     @property
     def where(self) -> str:
-        """Return the addresses of the cluster, for messages."""
+        """The addresses of the cluster, for messages."""
         return ",".join(self.urls)
 
     def hide(self, text: str) -> str:
-        """Replace secrets in a text that a server wrote, in every form that a request or a message may have of them."""
+        """Replace secrets in a server's message, in every form in which a request or a message may contain them."""
         known = (self.password, self.api_key, *_decoded_key(self.api_key or ""))
         secrets = tuple(secret for secret in known if secret and len(secret) >= _SHORTEST_HIDDEN)
         return _secret_pattern(secrets).sub("***", text) if secrets else text
 
 
 def _decoded_key(key: str) -> tuple[str, ...]:
-    """Return the id and the key that Elasticsearch encoded as an API key, and the key alone; empty if it is none."""
+    """Return the id and the key encoded in an API key, and the key alone; empty if it is not one."""
     try:
         pair = base64.b64decode(key, validate=True).decode()
     except ValueError:
@@ -71,12 +71,12 @@ def _decoded_key(key: str) -> tuple[str, ...]:
 
 
 _BROKEN = r"(?:[\r\n]\s*)?"
-"""A regular expression for a break of a line, with which a secret may be written."""
+"""A regular expression for an optional line break within a secret."""
 
 
 @lru_cache
 def _secret_pattern(secrets: tuple[str, ...]) -> re.Pattern[str]:
-    """Compile what finds secrets: as they are, with any characters escaped, as bytes, and inside base64."""
+    """Compile a pattern of secrets: literal, with any characters escaped, as bytes, and inside base64."""
     forms: set[str] = set()
     for secret in secrets:
         composed, data = unicodedata.normalize("NFC", secret), secret.encode()
@@ -88,19 +88,19 @@ def _secret_pattern(secrets: tuple[str, ...]) -> re.Pattern[str]:
             forms |= set(map(_base64_form, _base64_cores(data)))
         twice = {core for once in _base64_cores(secret.encode()) for core in _base64_cores(once.encode())}
         forms |= set(map(_base64_form, twice))
-    # The longest first, so that none hides a part of another and leaves the rest.
+    # The longest first, so that matching one does not leave the rest of another.
     return re.compile("|".join(sorted(forms, key=len, reverse=True)), re.IGNORECASE)
 
 
 def _encodings_of(text: str) -> set[bytes]:
-    """Encode a text in UTF-8, and in Latin-1 if it can be."""
+    """Encode a text in UTF-8, and in Latin-1 if possible."""
     return {text.encode(), *([text.encode("latin-1")] if max(text) < "\u0100" else [])}
 
 
 def _escapes_of(character: str) -> str:
     """Return a regular expression for a character and its escapes in URLs, HTML, JSON and Python."""
     number, parts = ord(character), unicodedata.normalize("NFD", character)
-    slashes = r"\\{1,4}"  # a text that was escaped several times has several
+    slashes = r"\\{1,4}"  # A text escaped several times has several.
     forms = {
         rf"\\{{0,4}}{re.escape(character)}",
         *("".join(f"(?:%(?:25)*|=){byte:02x}" for byte in data) for data in _encodings_of(character)),
@@ -113,38 +113,38 @@ def _escapes_of(character: str) -> str:
         rf"\\{{0,4}}&(?:amp;)*{name}" for name, meant in html5.items() if meant == character and name.endswith(";")
     }
     forms |= {r"\+", "\u00a0"} if character == " " else set()
-    forms |= {r"[?\ufffd]+"} if number > 127 else set()  # what has no place in the encoding of a server
+    forms |= {r"[?\ufffd]+"} if number > 127 else set()  # Replacements for characters missing in a server's encoding.
     forms |= {"".join(map(_escapes_of, parts))} if parts != character else set()
     return f"(?:{'|'.join(sorted(forms, key=len, reverse=True))})"
 
 
 def _utf_16_units(character: str) -> list[bytes]:
-    """Split a character as JSON escapes it: in one unit of two bytes, or in two."""
+    """Split a character into the UTF-16 units of its JSON escape: one of two bytes, or two."""
     data = character.encode("utf-16-be")
     return [data[place : place + 2] for place in range(0, len(data), 2)]
 
 
 def _base64_cores(data: bytes) -> set[str]:
-    """Return the digits that bytes have in base64, wherever they stand in a longer text, such as `user:password`."""
+    """Return the base64 digits of bytes at any position in a longer text, such as `user:password`."""
     cores = set()
     for before in range(3):
         digits = base64.b64encode(bytes(before) + data).decode().rstrip("=")
-        # A digit has six bits: those at the edges may hold bits of what stands before and behind.
+        # A digit has six bits: those at the edges may include bits of adjacent text.
         cores.add(digits[-(-8 * before // 6) : 8 * (before + len(data)) // 6])
     return {core for core in cores if len(core) >= _SHORTEST_HIDDEN}
 
 
 def _base64_form(core: str) -> str:
-    """Return a regular expression for digits of base64, for URLs too, escaped, and broken into lines."""
+    """Return a regular expression for base64 digits: standard or URL-safe, escaped, and broken into lines."""
     other = {"+": r"(?:[+-]|%2b)", "/": r"(?:[/_]|%2f)"}
     digits = _BROKEN.join(other.get(digit, digit) for digit in core)
     return rf"[\w+/-]?{digits}[\w+/-]?(?:=|%3d){{0,2}}"
 
 
 def read_connection(url: str | None = None, environment: Mapping[str, str] | None = None) -> Connection:
-    """Build a connection from a URL and `KBTOOLS_ELASTICSEARCH_*` in the environment, which may hold a URL too.
+    """Build a connection from a URL and `KBTOOLS_ELASTICSEARCH_*` in the environment, which may include a URL.
 
-    The names there, lower case and without the prefix, are: url, user, password, password_file, api_key, api_key_file,
+    The variables, lower case and without the prefix, are: url, user, password, password_file, api_key, api_key_file,
     ca_file, client_cert, client_key, timeout.
     """
     environment = os.environ if environment is None else environment
@@ -184,7 +184,7 @@ def read_connection(url: str | None = None, environment: Mapping[str, str] | Non
 
 
 def _variable(name: str) -> str:
-    """Return the name of the environment variable of a setting."""
+    """Return the environment variable of a setting."""
     return PREFIX + name.upper()
 
 
@@ -200,9 +200,9 @@ def _read_timeout(text: str | None) -> float:
 
 
 def _read_urls(text: str) -> tuple[tuple[str, ...], str | None, str | None]:
-    """Split a list of URLs, and take user and password out of them, percent escapes decoded."""
+    """Split a list of URLs, and extract user and password, with percent escapes decoded."""
     urls, user, password = [], None, None
-    # A password may hold a comma: only one before another scheme divides URLs.
+    # A password may contain a comma: only one before another scheme separates URLs.
     for url in re.split(r",(?=\s*https?://)", text.strip(), flags=re.IGNORECASE):
         match = _URL.fullmatch(url.strip())
         if match is None or re.search(r"[/?#]", match["password"] or ""):
@@ -228,7 +228,7 @@ def _read_urls(text: str) -> tuple[tuple[str, ...], str | None, str | None]:
 
 
 def _hidden(url: str) -> str:
-    """Return the part of a URL that cannot be a secret: its scheme, and the beginning of its host."""
+    """Return the part of a URL that cannot be a secret: its scheme and the beginning of its host."""
     scheme, separator, rest = url.strip().partition("://")
     if not separator or not re.fullmatch(r"[A-Za-z]{1,10}", scheme):
         return "..."
@@ -237,9 +237,9 @@ def _hidden(url: str) -> str:
 
 
 def _read_secret(name: str, environment: Mapping[str, str]) -> str | None:
-    """Read a secret from the environment, else from the file that it names there.
+    """Read a secret from the environment, else from the file named there.
 
-    The name of a file that does not exist is not shown: it may be the secret, put into the wrong place.
+    The name of a file that does not exist is not shown: it may be the secret itself, assigned to the wrong variable.
     """
     direct, in_file = environment.get(_variable(name)), _variable(f"{name}_file")
     file = None if direct else environment.get(in_file)
@@ -261,7 +261,7 @@ def _read_secret(name: str, environment: Mapping[str, str]) -> str | None:
 
 
 def _check_text(secret: str, source: str) -> None:
-    """Refuse bytes of the environment that are no text; the error of the codec would show them."""
+    """Raise an error for bytes of the environment that are not text; the codec's own error would show them."""
     try:
         secret.encode()
     except UnicodeEncodeError:

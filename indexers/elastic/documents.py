@@ -1,10 +1,10 @@
-"""Documents of a cluster: of entities, of the forms of names, and the terms that both are found by.
+"""Documents of a cluster: those of entities and of the forms of names, and the terms by which they are found.
 
-A load and an update write the same documents: `documents` and `form_documents` take what the one reads from a folder
-and the other works out from its changes. `read_content` is the way back.
+A load and an update write the same documents: `documents` and `form_documents` take content read from a folder or
+computed from changes. `read_content` does the reverse.
 
-An entity that is too large for one document goes on in further parts: part 0 is the entity, and holds how many follow;
-part k is found under the same row. Every value stands in exactly one part.
+An entity too large for one document is continued in further parts: part 0 has the number of further ones; all parts are
+found under the same row. Every value is in exactly one part.
 """
 
 import hashlib
@@ -23,56 +23,57 @@ from kbtools.linking.similarity import LONGEST_NAME
 from kbtools.text.variants import name_forms
 
 _LONGEST_TERM = 480
-"""Bytes of a form that is a term as it is; of a longer one the term is a hash.
+"""Most bytes of a form used as a term; a longer one is replaced by a hash.
 
-The cluster's own limit is 32,766. 480 is about the key length of LMDB, 511, beyond which the embedded index hashes too.
+The cluster's limit is 32,766. 480 is about the key length of LMDB, 511, beyond which the embedded index hashes too.
 """
 
 _LONGEST_ID = 8000
-"""Characters of an id that is a term as it is: four bytes each at most, so that 32,766 bytes hold them."""
+"""Most characters of an id used as a term: with at most four bytes each they fit in 32,766 bytes."""
 
 MOST_VALUES = 20_000
 MOST_BYTES = 4_000_000
-"""The content of one document of an entity: names, types, relations, objects and subjects, and their bytes.
+"""Most values (names, types, relations, objects and subjects) in one document of an entity, and most bytes.
 
-As many bytes as a bulk request has; a cluster takes 100 MB if nothing else is set.
+As many bytes as a bulk request has; a cluster accepts 100 MB by default.
 """
 
 OUTGOING, INCOMING = ("objects", "relations"), ("subjects", "relations_in")
 _RELATED = ((*OUTGOING, "held"), (*INCOMING, "held_in"))
-"""The fields of the facts that an entity is the subject and the object of: their other ends, a list for each relation,
-their relations, and how many a part holds."""
+"""The fields of an entity's facts as subject and as object: the other ends, a list for each relation; the relations;
+and the number of facts in a part.
+"""
 
 _HEAD = ("row", "id", "facts", "facts_in", "description", "ranks")
-"""The fields of the first part alone."""
+"""The fields of the first part only."""
 
 EntityContent = dict[str, Any]
-"""What an entity holds, by field, empty fields left out: its row and id, how many facts it is the subject and the
-object of, `names` and `aliases`, `languages` (a set for each of them, if they are not those that a document without
-sets stands for), the `ranks` of names, `description`, `types`, `objects` (ids) and `subjects` (rows) as pairs of a
-relation and a list, `merged`, the hashes of ids that were merged into it, and the `forms` of its names where they are
-known already."""
+"""The content of an entity by field, without empty fields: its row and id, its numbers of facts as subject and as
+object, `names` and `aliases`, `languages` (a set for each of these, unless they are the default for documents without
+sets), the `ranks` of names, `description`, `types`, `objects` (ids) and `subjects` (rows) as pairs of a relation and a
+list, `merged`, the hashes of ids merged into it, and the `forms` of its names if already known.
+"""
 
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document by its id, as JSON, empty if it is to be deleted; once it is stored, everything before `done` is."""
+    """A document as JSON, empty to delete it, with its id; once stored, everything before `done` is stored too."""
 
     key: str
     source: bytes
     done: int
 
     def lines(self) -> bytes:
-        """Write the two lines of a bulk request, or the one that deletes the document."""
+        """Return its lines in a bulk request: two, or one that deletes the document."""
         if not self.source:
             return b'{"delete":{"_id":"%s"}}\n' % self.key.encode()
         return b'{"index":{"_id":"%s"}}\n%s\n' % (self.key.encode(), self.source)
 
 
 def documents(contents: Iterable[EntityContent], language: str) -> Iterator[Document]:
-    """Yield the documents of entities; `language` is that of names whose documents hold no languages."""
+    """Yield the documents of entities; `language` is that of names in documents without languages."""
     for content in contents:
         if _size_of(content) <= MOST_VALUES:
             source = msgspec.json.encode(_completed({"part": 0} | content, language))
@@ -83,14 +84,14 @@ def documents(contents: Iterable[EntityContent], language: str) -> Iterator[Docu
 
 
 def _size_of(content: EntityContent) -> int:
-    """Count the values of an entity, the languages of a name as one."""
+    """Count the values of an entity; all languages of a name count as one."""
     named = len(content.get("names", ())) + len(content.get("aliases", ())) + len(content.get("languages", ()))
     related = [len(values) + 1 for name, *_ in _RELATED for _, values in content.get(name, ())]
     return named + len(content.get("types", ())) + sum(related)
 
 
 def parts(content: EntityContent, language: str) -> Iterator[Document]:
-    """Yield an entity in parts, the first one last: until it is stored, the entity does not exist for readers."""
+    """Yield the parts of an entity, the first one last: until it is stored, the entity does not exist for readers."""
     row, pieces = content["row"], _fill_pieces(content)
     main = next(pieces)
     count = 0
@@ -103,7 +104,7 @@ def parts(content: EntityContent, language: str) -> Iterator[Document]:
 
 
 def _fill_pieces(content: EntityContent) -> Iterator[EntityContent]:
-    """Cut the values of an entity into pieces, one at least, by their number and bytes."""
+    """Cut the values of an entity into pieces, at least one, by number and bytes."""
     piece: EntityContent = {}
     count = size = 0
     for name, relation, value, languages in _values_of(content):
@@ -122,7 +123,7 @@ def _fill_pieces(content: EntityContent) -> Iterator[EntityContent]:
             piece.setdefault("languages", []).append(languages)
             added.append(languages)
         count += len(added)
-        # At most so many bytes; quotes and a comma come with each.
+        # An upper bound of the bytes; each text has quotes and a comma.
         size += sum([len(text) + 4 if text.isascii() else 4 * len(text) for text in added])
     yield piece
 
@@ -142,7 +143,7 @@ def _values_of(content: EntityContent) -> Iterator[tuple[str, str | None, str | 
 
 
 def _completed(part: EntityContent, language: str) -> EntityContent:
-    """Turn the content of a part into a document: terms of its names and relations, counts, and hashes of ids."""
+    """Convert the content of a part into a document: terms of its names and relations, counts, and hashes of ids."""
     texts = part.get("names", []) + part.get("aliases", [])
     if texts:
         drop_usual(part, language)
@@ -164,7 +165,7 @@ def _completed(part: EntityContent, language: str) -> EntityContent:
 
 
 def read_content(stored: Sequence[Mapping[str, Any]], language: str) -> EntityContent:
-    """Read the content of an entity from its documents, part 0 first."""
+    """Return the content of an entity from its documents, part 0 first."""
     main = stored[0]
     content: EntityContent = {name: main[name] for name in _HEAD if name in main}
     for name in ("names", "aliases", "types"):
@@ -184,12 +185,12 @@ def read_content(stored: Sequence[Mapping[str, Any]], language: str) -> EntityCo
 
 
 def facts_in(document: Mapping[str, Any], ends: str, relations: str) -> Iterator[tuple[str, list[Any]]]:
-    """Return the relations in a document, and what each leads to or comes from, by the fields that hold both."""
+    """Return the relations in a document with the other ends of their facts, given the fields of both."""
     return zip(document.get(relations, ()), document.get(ends, ()), strict=True)
 
 
 def drop_usual(content: EntityContent, language: str) -> EntityContent:
-    """Leave the languages of names out if they are those that a document without them stands for."""
+    """Omit the languages of names if they are the default for documents without languages."""
     if "languages" in content and content["languages"] == _usual_sets(content, language):
         del content["languages"]
     return content
@@ -202,7 +203,7 @@ def _usual_sets(document: Mapping[str, Any], language: str) -> list[str]:
 
 
 def _names_with_sets(stored: Sequence[Mapping[str, Any]], language: str) -> list[tuple[str, str]]:
-    """List the names of an entity with the set of the languages of each, aliases last."""
+    """Return the names of an entity with the set of languages of each, aliases last."""
     names: list[tuple[str, str]] = []
     aliases: list[tuple[str, str]] = []
     for document in stored:
@@ -214,19 +215,19 @@ def _names_with_sets(stored: Sequence[Mapping[str, Any]], language: str) -> list
 
 
 def names_in(stored: Sequence[Mapping[str, Any]], language: str) -> list[SpokenName]:
-    """List the names of an entity with their languages, aliases last."""
+    """Return the names of an entity with their languages, aliases last."""
     return [spoken(text, languages) for text, languages in _names_with_sets(stored, language)]
 
 
 def form_documents(forms: Iterable[tuple[str, int, int]]) -> Iterator[Document]:
     """Yield the document of each normal form, given with its popularity and the row after it.
 
-    The popularity is the number of names of that bearer of the form that has most. The text stands for an encoder of
-    JSON, which would take as long as all the rest.
+    The popularity is the number of names of the form's entity with the most. The JSON is formatted by hand, since an
+    encoder would double the time.
     """
     for form, popularity, done in forms:
         if len(form) > LONGEST_NAME:
-            # It is not found fuzzily, and only its words are counted.
+            # Fuzzy search does not find it; only its words are counted.
             words = " ".join(word_term(word) for word in form.split(" ") if len(word.encode()) <= _LONGEST_TERM)
             source = f'{{"words":{encode_basestring(words)}}}'
         else:
@@ -235,13 +236,13 @@ def form_documents(forms: Iterable[tuple[str, int, int]]) -> Iterator[Document]:
 
 
 def key_of_form(form: str) -> str:
-    """Return the id of the document of a form: a hash, in 12 bytes as the cluster stores them."""
+    """Return the id of the document of a form: a hash, which the cluster stores in 12 bytes."""
     return urlsafe_b64encode(hashlib.blake2b(form.encode(), digest_size=12).digest()).decode()
 
 
 def term_of(form: str) -> str:
-    """Return the term that a form is looked up by."""
-    if len(form) * 4 > _LONGEST_TERM:  # a character takes four bytes at most: short forms need no encoding
+    """Return the term under which a form is looked up."""
+    if len(form) * 4 > _LONGEST_TERM:  # A character takes at most four bytes: short forms need no encoding.
         form_bytes = form.encode()
         if len(form_bytes) > _LONGEST_TERM:
             return "\0" + hashlib.sha256(form_bytes).hexdigest()
@@ -249,22 +250,22 @@ def term_of(form: str) -> str:
 
 
 def id_field(entity_id: str) -> tuple[str, str]:
-    """Return the field and the term that an id is looked up by."""
+    """Return the field and the term under which an id is looked up."""
     if len(entity_id) <= _LONGEST_ID:
         return "id", entity_id
     return "hashed_id", id_hash(entity_id)
 
 
 def id_hash(entity_id: str) -> str:
-    """Return the term of an id that is too long, or that was merged into another."""
+    """Return the term of an id that is too long or was merged into another."""
     return hashlib.sha256(entity_id.encode()).hexdigest()
 
 
 def word_term(word: str) -> str:
-    """Return the term that a word is counted by; the whitespace tokenizer cuts after 255 characters."""
+    """Return the term under which a word is counted; the whitespace tokenizer cuts after 255 characters."""
     return word if len(word) <= LONGEST_NAME else hashlib.sha256(word.encode()).hexdigest()
 
 
 def is_counted(word: str) -> bool:
-    """Return whether names are counted by a word."""
+    """Return whether names with this word are counted."""
     return bool(word) and len(word.encode()) <= _LONGEST_TERM

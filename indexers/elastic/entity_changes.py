@@ -1,5 +1,6 @@
-"""From the draft of an update to the contents of entities: what every changed one held before and holds after it,
-read from the cluster together and kept."""
+"""Changes of entities on a cluster: the content of every changed entity before and after the draft of an update,
+fetched in few requests and cached.
+"""
 
 import json
 from collections import Counter, defaultdict
@@ -29,16 +30,16 @@ from kbtools.kb.language_tags import UND, SpokenName, read_text, stored_text
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 
 _FEW_FACTS = 100
-"""Facts of an entity whose objects are looked up beforehand; of one with more they are when its facts are changed."""
+"""Most facts of an entity whose objects are looked up in advance; with more they wait until its facts change."""
 
 _Group = list[Any]
 """A relation and the other ends of its facts: ids of objects, or rows of subjects."""
 
 
 class StoredKB(ElasticKB):
-    """A version that an update changes: entities that it looks at are read whole, and kept for their new documents.
+    """A version that an update changes: entities are read in full and kept for their new documents.
 
-    Its methods look at entities that are about to change; see `Updatable` for what each promises.
+    See `Updatable` for the contract of each method.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -49,21 +50,21 @@ class StoredKB(ElasticKB):
 
     def rows(self, ids: Sequence[str]) -> list[int | None]:
         rows = self.rows_of(ids)
-        # Most of them are given facts, or lose some: what those lead to is looked up for all of them together.
+        # Most of them gain or lose facts: the objects are looked up for all of them together.
         contents = self.contents_of([row for row in rows if row is not None])
         few = [content for content in contents if content["facts"] <= _FEW_FACTS]
         self.rows_of([target for content in few for _, targets in content.get("objects", ()) for target in targets])
         return rows
 
     def rows_of(self, ids: Sequence[str]) -> list[int | None]:
-        """Return the rows of ids, None for an unknown one, without looking at the entities."""
+        """Return the rows of ids, None for an unknown one, without reading the entities."""
         unknown = [entity_id for entity_id in dict.fromkeys(ids) if entity_id not in self.known_rows]
         if unknown:
             self.known_rows |= zip(unknown, super().rows(unknown), strict=True)
         return [self.known_rows[entity_id] for entity_id in ids]
 
     def contents_of(self, rows: Sequence[int]) -> list[EntityContent]:
-        """Return what entities hold, fetching the documents of those that are not at hand."""
+        """Return the contents of entities, fetching documents that are not cached."""
         unknown = [row for row in dict.fromkeys(rows) if row not in self.contents]
         for row, parts in self.parts(unknown, ["*"], at_once=WITH_FACTS).items():
             self.contents[row] = read_content(parts, self.language)
@@ -71,7 +72,7 @@ class StoredKB(ElasticKB):
         return [self.contents[row] for row in rows]
 
     def keys(self, row: int) -> list[str]:
-        """List the ids of the documents of an entity that was read."""
+        """Return the ids of the documents of an entity that was read."""
         return [str(row), *(f"{row}-{part}" for part in range(1, self.part_counts[row]))]
 
     def ranked_names(self, entities: EntityRows) -> list[list[tuple[SpokenName, int]]]:
@@ -108,7 +109,7 @@ class StoredKB(ElasticKB):
 
 
 def _ranked_names(content: EntityContent, language: str) -> list[tuple[SpokenName, int]]:
-    """Return the names of an entity in their order, each with its rank."""
+    """Return the names of an entity in order, each with its rank."""
     names = names_in([content], language)
     if "ranks" in content:
         return list(zip(names, content["ranks"], strict=True))
@@ -118,11 +119,11 @@ def _ranked_names(content: EntityContent, language: str) -> list[tuple[SpokenNam
 
 @dataclass(slots=True)
 class EntityChanges:
-    """The documents that an update writes and deletes, and the differences that they make.
+    """The documents that an update writes and deletes, and the resulting changes of counts.
 
-    `texts` are the names that the entities had and have; `rows` are the entities that stay or come, `held` is what they
-    hold now, and `more` the number of documents less that of before. `fingerprint` is the sum of the checksums of what
-    they hold, less that of before.
+    `texts` are the names that the entities had or have; `rows` are the remaining and new entities, `held` the counts of
+    their current content, and `more` the change in the number of documents. `fingerprint` is the change in the sum of
+    the checksums of their contents.
     """
 
     documents: list[Document] = field(default_factory=list)
@@ -134,13 +135,13 @@ class EntityChanges:
     fingerprint: int = 0
 
     def add(self, content: EntityContent, *, sign: int) -> None:
-        """Note the names and the checksum of what an entity holds now, or with the sign -1 held before."""
+        """Add the names and the checksum of an entity's content: current, or previous with sign -1."""
         self.texts.update(content.get("names", ()), content.get("aliases", ()))
         self.fingerprint += sign * int.from_bytes(sha256(json.dumps(content, sort_keys=True).encode()).digest())
 
 
 def change_entities(draft: Draft, kb: StoredKB) -> EntityChanges:
-    """Compare what all entities that a draft speaks of held with what they hold after it."""
+    """Compare the contents of all entities of a draft before and after it."""
     changes, changed = EntityChanges(), _ChangedEntities(draft, kb)
     rows = sorted(changed.rows())
     known = [row for row in rows if draft.is_known(row)]
@@ -169,11 +170,11 @@ def change_entities(draft: Draft, kb: StoredKB) -> EntityChanges:
 
 
 class _ChangedEntities:
-    """The entities of a draft, as documents are made of them."""
+    """The entities of a draft, as contents for documents."""
 
     def __init__(self, draft: Draft, kb: StoredKB) -> None:
         self.draft, self.kb, self.language = draft, kb, kb.language
-        # As in a folder: if no name has a language, none is written.
+        # As in a folder, no language is written if no name has one.
         self.writes_languages = bool(kb.manifest.languages or draft.languages() - {UND})
         self.gained: dict[int, set[Pair]] = defaultdict(set)
         self.lost: dict[int, set[Pair]] = defaultdict(set)
@@ -192,14 +193,14 @@ class _ChangedEntities:
             self.merged[draft.survivor(row)].update(content.get("merged", ()))
 
     def rows(self) -> set[int]:
-        """List the entities whose documents may be others than before."""
+        """Return the entities whose documents may change."""
         draft = self.draft
         drafted = (draft.facts, draft.names, draft.kinds, draft.descriptions, self.gained, self.lost, self.merged)
         changed = {*(row for rows in drafted for row in rows), *draft.new_rows()}
         return {row for row in changed if draft.is_known(row) or row not in draft.deleted}
 
     def content(self, row: int, former: EntityContent) -> EntityContent:
-        """Return what an entity holds after the update; `former` is what it held before."""
+        """Return the content of an entity after the update; `former` is that before."""
         draft, entity_id = self.draft, self.draft.id_of(row)
         objects, subjects, types = former.get("objects", []), self.subjects(row, former), former.get("types", [])
         if row in draft.facts:
@@ -243,7 +244,7 @@ class _ChangedEntities:
         return drop_usual(content, language)
 
     def subjects(self, row: int, former: EntityContent) -> list[_Group]:
-        """List the rows of subjects by relation, in order."""
+        """Return the rows of subjects by relation, in order."""
         names = self.draft.relations
         facts = {(relation, subject) for relation, subjects in former.get("subjects", ()) for subject in subjects}
         facts -= {(names[relation], subject) for relation, subject in self.lost[row]}

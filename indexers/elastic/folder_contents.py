@@ -16,32 +16,32 @@ from kbtools.processes import in_order
 from kbtools.text.variants import name_forms
 
 _BLOCK = 2_000
-"""Entities or forms that are read together: enough to make NumPy's cost for each call small."""
+"""Entities or forms read together: enough to make NumPy's overhead per call small."""
 
 _MANY = 200_000
-"""Entities from which on processes are worth their start: their documents take 8 CPU seconds."""
+"""Least number of entities for which processes pay: their documents take 8 CPU seconds."""
 
 _RELEASED = 200_000
-"""Forms after which the pages of the exact index are given back."""
+"""Forms after which the pages of the exact index are released."""
 
 _RESIDENT = 160_000_000
-"""Bytes of mapped files beyond which pages are given back: libraries take 110 MB, a small knowledge base the rest."""
+"""Bytes of mapped files beyond which pages are released: libraries take 110 MB, a small knowledge base the rest."""
 
 
 class FolderEntities:
-    """The entities of an embedded knowledge base, as documents are made of them."""
+    """The entities of an embedded knowledge base, as contents for documents."""
 
     def __init__(self, kb: EmbeddedKB) -> None:
         self.kb = kb
         self.language = next(iter(kb.manifest.languages), UND)
         self.language_sets = list(kb.languages.sets)
         merged = kb.columns.get("redirect.row", np.empty(0, dtype=np.uint32))
-        # By row, so that the ids merged into a block of rows lie together.
+        # By row, so that the ids merged into a block of rows are adjacent.
         self.merged_order = np.argsort(merged, kind="stable")
         self.merged_rows = merged[self.merged_order]
 
     def __call__(self, rows: range) -> list[Document]:
-        """Return the documents of a range of rows; in a process of its own, give back the pages that it read."""
+        """Return the documents of a range of rows; in a separate process, release the pages read."""
         release_pages(self.kb.path, beyond=_RESIDENT)
         return list(documents(self.block(rows.start, rows.stop), self.language))
 
@@ -52,13 +52,12 @@ class FolderEntities:
         return chain.from_iterable(in_order(self, blocks, jobs=jobs if len(rows) >= _MANY else 1))
 
     def contents(self, rows: Sequence[int]) -> Iterator[EntityContent]:
-        """Yield the contents of a range of rows."""
         for start in range(0, len(rows), _BLOCK):
             block = rows[start : start + _BLOCK]
             yield from self.block(block[0], block[-1] + 1)
 
     def merged_ids(self, first: int, last: int) -> dict[int, list[str]]:
-        """List the hashes of the ids that were merged into entities of rows `first` to `last - 1`."""
+        """Return the hashes of the ids merged into the entities of rows `first` to `last - 1`."""
         ids: dict[int, list[str]] = {}
         if self.kb.redirects is not None:
             begin, end = np.searchsorted(self.merged_rows, [first, last]).tolist()
@@ -125,7 +124,7 @@ class FolderEntities:
 
 
 def _forms_of(texts: Sequence[str]) -> tuple[list[str], list[int]]:
-    """Return the forms of names, as `name_forms` lists them one name after the other, and where those of each start."""
+    """Return the forms of names, as `name_forms` lists them name by name, and the start of each name's forms."""
     count = len(texts)
     rows = form_rows(
         pa.array(texts, pa.string()), pa.array(np.zeros(count, bool)), pa.array(np.zeros(count, np.uint32)), first=0
@@ -136,9 +135,9 @@ def _forms_of(texts: Sequence[str]) -> tuple[list[str], list[int]]:
 
 
 def normal_forms(kb: EmbeddedKB, first: int = 0) -> Iterator[tuple[str, int, int]]:
-    """Yield each normal form of the names from a stored form on, with its popularity and the place after it.
+    """Yield each normal form of the names, from a stored form on, with its popularity and the place after it.
 
-    The popularity is the number of names of that bearer that has most.
+    The popularity is the number of names of the form's entity with the most.
     """
     stored = islice(_read_forms(kb), first, None)
     place = first
@@ -159,7 +158,7 @@ def normal_forms(kb: EmbeddedKB, first: int = 0) -> Iterator[tuple[str, int, int
 
 
 def _bearers_in(value: bytes) -> list[int]:
-    """List the rows of the entities in a value of the exact index; see `read_groups` for its layout."""
+    """Return the rows of the entities in a value of the exact index; see `read_groups` for its layout."""
     numbers = memoryview(value).cast("I").tolist()
     rows: list[int] = []
     position = 0
@@ -176,7 +175,7 @@ def count_normal_forms(kb: EmbeddedKB) -> int:
 
 
 def _form_of(kb: EmbeddedKB, key: bytes, value: bytes) -> str:
-    """Return the form of an entry; that of a long one is worked out from the name that it is of."""
+    """Return the form of an entry; a long one is derived from its name."""
     if b"\0" not in key:
         return key.decode()
     name = kb.alias_texts[int.from_bytes(value[4:8], "little")]
@@ -184,7 +183,7 @@ def _form_of(kb: EmbeddedKB, key: bytes, value: bytes) -> str:
 
 
 def _read_forms(kb: EmbeddedKB) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the entries of the exact index, giving back the pages that were read."""
+    """Yield the entries of the exact index, releasing the pages read."""
     for place, entry in enumerate(kb.forms.entries()):
         if place % _RELEASED == 0:
             release_pages(kb.path)

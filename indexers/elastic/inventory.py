@@ -1,4 +1,4 @@
-"""Inventory of a cluster: versions of knowledge bases with sizes and health, builds under way; what is deleted."""
+"""Inventory of a cluster: versions of knowledge bases with sizes and health, running builds; and deletion of these."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,12 +22,12 @@ _MERGING = Patience(total=6 * 3600.0, first=0.2, longest=10.0)
 """A merge rewrites the index: minutes for each gigabyte on a busy machine."""
 
 _RELEASED = 60.0
-"""Seconds to wait until deleted documents may be dropped: every 30 Elasticsearch tells its nodes which are needed."""
+"""Seconds to wait until deleted documents may be purged: Elasticsearch updates this on its nodes every 30 seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class _IndexStatus:
-    """An index: its health, documents, bytes with and without copies, shards, copies that are still to be made."""
+    """An index: its health, documents, bytes with and without copies, shards, missing copies."""
 
     index: str
     health: str
@@ -41,7 +41,7 @@ class _IndexStatus:
 
 @dataclass(frozen=True, slots=True)
 class _VersionStatus:
-    """A version and its indexes; `mapping` is the version of the mapping that it was made with."""
+    """A version and its indexes; `mapping` is the version of their mapping."""
 
     kb: str
     version: int
@@ -56,7 +56,7 @@ class _VersionStatus:
 
 @dataclass(frozen=True, slots=True)
 class _BuildStatus:
-    """A version that is being made or was left behind: by whom and how far it is, or why its note cannot be read."""
+    """A version being made or left unfinished: its owner and progress, or why its note cannot be read."""
 
     kb: str
     version: int
@@ -65,7 +65,7 @@ class _BuildStatus:
 
 @dataclass(frozen=True, slots=True)
 class _ClusterStatus:
-    """A cluster and the knowledge bases on it; the manifest is that of the one knowledge base asked for."""
+    """A cluster and its knowledge bases; the manifest is that of the one knowledge base requested."""
 
     where: str
     server: str
@@ -77,13 +77,13 @@ class _ClusterStatus:
 
 
 def cluster_status(cluster: Cluster, kb: str | None = None) -> _ClusterStatus:
-    """Describe one knowledge base, or all; raise KBMissing if there is nothing under the name, not even a leftover."""
+    """Describe one knowledge base, or all; raise KBMissing if nothing has the name, not even an unfinished build."""
     server = cluster.greet()["version"]["number"]
     if kb is not None:
         check_name(kb)
     versions = list_versions(cluster, kb)
     if kb is not None and not versions:
-        current_version(cluster, kb)  # raises the error that says what there is
+        current_version(cluster, kb)  # Raises the error that describes what exists.
     health = cluster.ask(
         "GET", "/_cluster/health", to="read the cluster's health",
         params={"level": "indices", "filter_path": "status,number_of_data_nodes,indices.kbtools-*"},
@@ -108,7 +108,7 @@ def _describe_version(version: Version, sizes: dict[str, _IndexStatus]) -> _Vers
 
 
 def _index_sizes(cluster: Cluster, health: dict[str, Any]) -> dict[str, _IndexStatus]:
-    """Ask for the size of every index of ours; a closed or lost one counts nothing."""
+    """Return the size of each of our indexes; a closed or lost one counts as empty."""
     columns = "index,health,docs.count,store.size,pri.store.size,pri,rep"
     rows = cluster.ask(
         "GET", "/_cat/indices/kbtools-*", to="read the sizes of indexes",
@@ -126,14 +126,14 @@ def _index_sizes(cluster: Cluster, health: dict[str, Any]) -> dict[str, _IndexSt
             primary_bytes=int(row["pri.store.size"] or 0),
             shards=shards,
             replicas=replicas,
-            # A shard that is away itself is no copy: at most all copies are missing.
+            # A missing primary is not a missing copy: at most all copies are missing.
             copies_missing=min(shards * replicas, shards * (1 + replicas) - active),
         )
     return sizes
 
 
 def _build_status(cluster: Cluster, kb: str) -> _BuildStatus | None:
-    """Describe the version of a knowledge base that is being made or was left behind, if there is one."""
+    """Describe the version of a knowledge base that is being made or was left unfinished, if any."""
     try:
         stored = read_note(cluster, kb)
     except KBUnusable as error:
@@ -146,7 +146,7 @@ def _build_status(cluster: Cluster, kb: str) -> _BuildStatus | None:
 
 
 def choose_versions(cluster: Cluster, kb: str, *, number: int | None, unfinished: bool) -> list[Version]:
-    """List the versions that a removal is about: one, the unfinished ones, or all of them."""
+    """Return the versions to remove: one, the unfinished ones, or all of them."""
     check_name(kb)
     versions = list_versions(cluster, kb)
     if not versions:
@@ -166,13 +166,13 @@ def choose_versions(cluster: Cluster, kb: str, *, number: int | None, unfinished
 
 
 def remove_versions(cluster: Cluster, kb: str, chosen: list[Version]) -> list[str]:
-    """Delete versions, and the note of the one that was left unfinished; raise BuildLocked while it is being made."""
+    """Delete versions, and the note of an unfinished one; raise BuildLocked while it is being made."""
     note, condition = read_note(cluster, kb) or (None, None)
     numbers = {version.number for version in chosen}
     if note and note.version in numbers:
         note, condition = free_note(cluster, kb)
     deleted = delete_versions(cluster, chosen)
-    # A note goes with its version, and where a process was killed before it created one.
+    # A note is removed with its version, or if a process was killed before it created one.
     if note and note.is_free and note.version not in {version.number for version in list_versions(cluster, kb)}:
         drop_note(cluster, kb, condition)
     return deleted
@@ -180,7 +180,7 @@ def remove_versions(cluster: Cluster, kb: str, chosen: list[Version]) -> list[st
 
 @dataclass(frozen=True, slots=True)
 class _DroppedDocuments:
-    """The documents that were dropped, and the bytes of the indexes before and after, without copies."""
+    """The number of purged documents, and the bytes of the indexes before and after, without copies."""
 
     count: int
     before: int
@@ -188,9 +188,9 @@ class _DroppedDocuments:
 
 
 def drop_deleted(cluster: Cluster, kb: str, *, patience: Patience = _MERGING) -> _DroppedDocuments | None:
-    """Merge the segments of the current version, one for each shard; None if it has no deleted documents.
+    """Merge the segments of the current version into one per shard; None if it has no deleted documents.
 
-    Who reads it is answered as before, and rows keep their meaning.
+    Open readers are not affected, and rows stay valid.
     """
     indexes = ",".join(current_version(cluster, kb).indexes.values())
     deleted, before = _measure(cluster, indexes)
@@ -212,7 +212,7 @@ def drop_deleted(cluster: Cluster, kb: str, *, patience: Patience = _MERGING) ->
 
 
 def _wait_for_release(cluster: Cluster, indexes: str, patience: Patience) -> None:
-    """Wait until a cluster keeps no deleted documents for copies of shards that may have to catch up."""
+    """Wait until a cluster no longer retains deleted documents for lagging copies of shards."""
     for wait in patience.waits():
         stats = cluster.ask(
             "GET", f"/{indexes}/_stats", to="see what deleted documents are kept for", params={"level": "shards"}

@@ -1,8 +1,8 @@
-"""A knowledge base on a cluster, which keeps the promises of `KnowledgeBase` in few requests.
+"""A knowledge base on a cluster, which implements `KnowledgeBase` in few requests.
 
-One request answers all n-grams of a question: the entities that bear them, with names, relations, types and numbers
-of facts, and how many names hold each word. Its answer is remembered, so that the ranking asks nothing more.
-Rows are those of the embedded knowledge base that was loaded. An open knowledge base stays with the version that was
+One request answers all n-grams of a question: the entities with these names, with their names, relations, types and
+numbers of facts, and the number of names with each word. The answer is cached, so that ranking needs no further
+requests. Rows are those of the loaded embedded knowledge base. An open knowledge base keeps the version that was
 current when it was opened.
 """
 
@@ -31,23 +31,24 @@ from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.vector_index import EntityVectors
 
 _REPLACED = 10.0
-"""Seconds in which a copy takes the place of a shard whose node is lost."""
+"""Seconds within which a copy replaces a shard whose node is lost."""
 
 _KEPT_ENTITIES, _KEPT_FACTS = 50_000, 500
-"""Entities that are remembered, and pairs of an entity and a relation with their objects, or entities with their
-incoming facts; twice as many at most."""
+"""Entities cached, and cached pairs of an entity and a relation with their objects, or entities with their incoming
+facts; at most twice as many.
+"""
 
 WITH_FACTS, _PARTS = 20, 10
-"""Documents in one answer that hold facts, and further parts of entities: each may have some megabytes."""
+"""Documents with facts, and further parts of entities, in one answer: each may have some megabytes."""
 
 _Fields = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class _KnownEntity:
-    """An entity as it is remembered; relations and types are rows, ascending.
+    """A cached entity; relations and types are rows, ascending.
 
-    `named` are the fields that hold its names, None if these stand in several documents.
+    `named` are the fields with its names, None if they are spread over several documents.
     """
 
     id: str
@@ -61,7 +62,7 @@ class _KnownEntity:
 
 
 class ElasticKB(Catalog, BackendDefaults):
-    """A knowledge base by its name on a cluster; see `KnowledgeBase` for what each method promises."""
+    """A knowledge base by its name on a cluster; see `KnowledgeBase` for the contract of each method."""
 
     def __init__(self, name: str, cluster: Cluster | None = None, *, version: Version | None = None) -> None:
         """Open the current version, or one that nobody else reads yet."""
@@ -82,7 +83,7 @@ class ElasticKB(Catalog, BackendDefaults):
     # Documents
 
     def parts(self, rows: Sequence[int], fields: Sequence[str], *, at_once: int = PAGE) -> dict[int, list[_Fields]]:
-        """Read fields of the documents of entities, part 0 first; rows of no entity are left out."""
+        """Read fields of the documents of entities, part 0 first; rows without an entity are left out."""
         found: dict[int, list[_Fields]] = {}
         for chunk in cut(list(dict.fromkeys(rows)), at_once):
             found |= {main["row"]: [main] for main in self.documents(list(map(str, chunk)), [*fields, "parts"])}
@@ -98,7 +99,7 @@ class ElasticKB(Catalog, BackendDefaults):
         return found
 
     def documents(self, keys: Sequence[str], fields: Sequence[str]) -> list[_Fields]:
-        """Read documents by their ids, those that exist, in order."""
+        """Read the existing documents with these ids, in order."""
         answer = self.searches.ask(
             "POST", f"/{self.index}/_mget", {"ids": keys}, params={"_source_includes": ",".join(["row", *fields])}
         )
@@ -110,7 +111,7 @@ class ElasticKB(Catalog, BackendDefaults):
     # Entities
 
     def at(self, rows: Sequence[int]) -> list[_KnownEntity]:
-        """Return entities, fetching those that are not remembered; raise IndexError for a row that is unused."""
+        """Return entities, fetching those not cached; raise IndexError for an unused row."""
         entities = {row: self.known.get(row) for row in rows}
         unknown = [row for row, entity in entities.items() if entity is None]
         for row, sources in self.parts(unknown, LINKED).items():
@@ -120,7 +121,7 @@ class ElasticKB(Catalog, BackendDefaults):
         return [entity for row in rows if (entity := entities[row])]
 
     def read(self, sources: Sequence[_Fields]) -> _KnownEntity:
-        """Read an entity from its documents, part 0 first, and remember it."""
+        """Read an entity from its documents, part 0 first, and cache it."""
         main = sources[0]
         names = next(
             (source[field][0] for field in ("names", "aliases") for source in sources if field in source), None
@@ -139,7 +140,7 @@ class ElasticKB(Catalog, BackendDefaults):
         return entity
 
     def note(self, source: _Fields) -> None:
-        """Remember an entity that a search found, unless it stands in several documents."""
+        """Cache an entity that a search returned, unless it is spread over several documents."""
         if source["part"] == 0 and "parts" not in source:
             self.read([source])
 
@@ -155,7 +156,7 @@ class ElasticKB(Catalog, BackendDefaults):
         return [rows.get(entity_id) for entity_id in ids]
 
     def find(self, ids_by_term: Mapping[str, Mapping[str, str]]) -> dict[str, int]:
-        """Find rows by the terms of ids, which are given by field; the entities that come along are remembered."""
+        """Return rows by the terms of ids, grouped by field; caches the entities in the answer."""
         searches = [
             (self.index, terms_search(field, chunk) | {"_source": [*LINKED, "hashed_id"]})
             for field, terms in ids_by_term.items()
@@ -201,7 +202,7 @@ class ElasticKB(Catalog, BackendDefaults):
         return np.array([entity.facts_in for entity in self.at(entities.tolist())], dtype=np.int64)
 
     def objects_of(self, pairs: Sequence[tuple[int, int]]) -> list[EntityRows]:
-        """Return the objects of pairs of an entity and a relation: a request for ids, and one for what they are."""
+        """Return the objects of pairs of an entity and a relation, with one request for ids and one for their rows."""
         objects = {pair: self.known_objects.get(pair) for pair in pairs}
         unknown = [pair for pair, rows in objects.items() if rows is None]
         subjects = [row for row, _ in unknown]
@@ -267,9 +268,9 @@ class ElasticKB(Catalog, BackendDefaults):
         return self.vector_index
 
     def load_vectors(self, vectors: EntityVectors, *, settings: IndexSettings | None = None) -> ElasticVectors:
-        """Put vectors of entities on the cluster, in place of those that the knowledge base has.
+        """Store vectors of entities on the cluster, replacing existing ones.
 
-        Raises BuildLocked while it is loaded or updated, ServerError if it has another version meanwhile.
+        Raises BuildLocked while it is loaded or updated, ServerError if its version changed meanwhile.
         """
         settings = settings or IndexSettings()
         with update_lock(self.cluster, self.name):
@@ -283,7 +284,7 @@ class ElasticKB(Catalog, BackendDefaults):
 
 
 def _open_version(cluster: Cluster, kb: str) -> Version:
-    """Return the current version; raise an error if its mapping is not ours, or an index or a shard is missing."""
+    """Return the current version; raise an error for another mapping, or a missing index or shard."""
     cluster.greet()
     version = current_version(cluster, kb)
     for index in version.indexes.values():
@@ -298,9 +299,9 @@ def _open_version(cluster: Cluster, kb: str) -> Version:
 
 
 def _check_health(cluster: Cluster, kb: str, indexes: Sequence[str]) -> None:
-    """Refuse a knowledge base that lacks a shard, after a moment in which a node that was just lost is replaced."""
+    """Raise an error if a knowledge base lacks a shard, after a pause in which a lost node is replaced."""
     moment = replace(cluster.patience, total=_REPLACED)
-    with suppress(NotAllowed):  # reading asks for less than knowing the cluster's health
+    with suppress(NotAllowed):  # Reading requires fewer privileges than cluster health.
         health = cluster.health(",".join(indexes), until=lambda health: health["status"] != "red", patience=moment)
         if health and health["status"] == "red":
             raise Unreachable(
@@ -311,12 +312,12 @@ def _check_health(cluster: Cluster, kb: str, indexes: Sequence[str]) -> None:
 
 
 def _rows_of(order: Mapping[str, int], sources: Sequence[_Fields], field: str) -> tuple[int, ...]:
-    """Return the rows of the labels in a field, ascending, once each."""
+    """Return the distinct rows of the labels in a field, ascending."""
     return tuple(sorted({order[label] for source in sources for label in source.get(field, ())}))
 
 
 def incoming_facts(groups: Sequence[tuple[int, Sequence[int]]]) -> IncomingFacts:
-    """Put the subjects under each relation one after the other; a relation may go on in a further group."""
+    """Concatenate the subjects under each relation; a relation may be continued in a further group."""
     relations = np.repeat(
         np.array([relation for relation, _ in groups], dtype=np.uint32), [len(subjects) for _, subjects in groups]
     )

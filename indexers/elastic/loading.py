@@ -36,18 +36,18 @@ from kbtools.processes import default_jobs
 logger = logging.getLogger(__name__)
 
 PATIENCE = Patience(total=300.0)
-"""Seconds for which a load tries again while a cluster refuses or is away: a node starts again in less."""
+"""Seconds for which a load retries while a cluster refuses or is away: a node restarts in less."""
 
 _NOTED = 1.0
-"""Seconds between two notes of progress, which is what a killed load sends again."""
+"""Seconds between two records of progress; a killed load sends again what came after the last."""
 
 _RELEASED = 20_000
-"""Documents after which the pages of the source are given back, so that memory does not grow."""
+"""Documents after which the pages of the source are released, so that memory does not grow."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """Options of a load; `keep` is the number of older versions that stay.
+    """Options of a load; `keep` is the number of older versions kept.
 
     With `take_over` the lock of a killed load or update is taken without waiting.
     """
@@ -66,7 +66,7 @@ class LoadOptions:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The outcome of a load: the version, whether it was made now, the copies of shards that are still to be made."""
+    """The result of a load: the version, whether it is new, and the number of missing copies of shards."""
 
     manifest: Manifest
     version: int
@@ -76,9 +76,9 @@ class Loaded:
 
 
 def load(kb: EmbeddedKB, cluster: Cluster, name: str, *, options: LoadOptions, watch: BuildProgress) -> Loaded:
-    """Load a knowledge base under a name; go on where a killed load of the same content stopped.
+    """Load a knowledge base under a name; resume a killed load of the same content.
 
-    Readers of the name see the version before until this one is complete and its counts match. Raises BuildLocked
+    Readers of the name see the previous version until this one is complete and its counts match. Raises BuildLocked
     while another process loads or updates the name, BulkFailed for rejected documents and for counts that do not match.
     """
     check_name(name)
@@ -87,7 +87,7 @@ def load(kb: EmbeddedKB, cluster: Cluster, name: str, *, options: LoadOptions, w
     current = next((version for version in list_versions(cluster, name) if version.current), None)
     if current and not options.force and _holds(cluster, current, kb.manifest):
         return Loaded(kb.manifest, current.number, fresh=False)
-    # Every byte is read once here: a damaged folder would be loaded for hours before its counts do not match.
+    # Every byte is checked once here: otherwise a damaged folder would be loaded for hours before its counts differ.
     require_intact(kb.path, kb.manifest)
     lock = _begin(cluster, name, kb.manifest.digest, options)
     try:
@@ -103,7 +103,7 @@ def load(kb: EmbeddedKB, cluster: Cluster, name: str, *, options: LoadOptions, w
 
 
 def _holds(cluster: Cluster, version: Version, manifest: Manifest) -> bool:
-    """Return whether a load of this content would make the same version again."""
+    """Return whether a load of this content would repeat the same version."""
     if version.mapping != MAPPING_VERSION or not set(ROLES) <= version.indexes.keys():
         return False
     path = f"/{version.indexes[ENTITIES]}/_doc/manifest"
@@ -113,12 +113,12 @@ def _holds(cluster: Cluster, version: Version, manifest: Manifest) -> bool:
 
 
 def _begin(cluster: Cluster, kb: str, digest: str, options: LoadOptions) -> BuildLock:
-    """Take the lock to go on with the load of this content that was left behind, or to make a new version."""
+    """Take the lock to resume an unfinished load of this content, or to make a new version."""
     left, condition = free_note(cluster, kb, take_over=options.take_over)
     versions = list_versions(cluster, kb)
     same = [version for version in versions if left and version.number == left.version and not version.current]
     if left and (left.digest, left.mapping) == (digest, MAPPING_VERSION) and any(map(_is_whole, same)):
-        # Rejected documents stand before what is confirmed: all of them are sent again.
+        # Rejected documents precede the confirmed ones: everything is sent again.
         note = replace(left, entities=0, forms=0, documents=0, rejected=0, kinds={}) if left.rejected else left
     else:
         note = BuildNote(1 + max((version.number for version in versions), default=0), digest)
@@ -130,7 +130,7 @@ def _is_whole(version: Version) -> bool:
 
 
 def _require_version(cluster: Cluster, lock: BuildLock, settings: IndexSettings) -> Version:
-    """Find the version that a note is about, or create it, under a later number if something else has its place."""
+    """Return the version of a note, or create it, under a later number if something else has its name."""
     known = [version for version in list_versions(cluster, lock.kb) if version.number == lock.note.version]
     if known and _is_whole(known[0]):
         return known[0]
@@ -143,7 +143,7 @@ def _require_version(cluster: Cluster, lock: BuildLock, settings: IndexSettings)
 
 
 class _LoadJob:
-    """The job of a load: the documents that are not confirmed yet are sent, and progress is noted on the cluster."""
+    """The job of a load: sends the documents not yet confirmed, and records progress on the cluster."""
 
     def __init__(
         self, kb: EmbeddedKB, version: Version, *, lock: BuildLock, options: LoadOptions, watch: BuildProgress
@@ -162,7 +162,7 @@ class _LoadJob:
         self.rejected_file = options.rejected or Path(f"{lock.kb}.rejected.jsonl")
 
     def load(self) -> None:
-        """Send the documents that are not confirmed yet; raise BulkFailed at the end if some were rejected."""
+        """Send the documents not yet confirmed; raise BulkFailed at the end if some were rejected."""
         manifest, left = self.kb.manifest, self.lock.note
         entities, forms = manifest.counts["entities"].unique, manifest.statistics["forms"]
         self.send(ENTITIES, catalog_documents(self.kb), lambda sent: {})
@@ -182,7 +182,7 @@ class _LoadJob:
             )
 
     def send(self, role: str, stream: Iterable[Document], place: Callable[[Sent], dict[str, int]]) -> None:
-        """Send documents into the index of a role, and note how far they are confirmed; `place` returns the rows."""
+        """Send documents into the index of a role and record what is confirmed; `place` returns the rows."""
 
         def confirm(sent: Sent) -> None:
             self.keep(sent.rejected)
@@ -208,7 +208,7 @@ class _LoadJob:
         self.note()
 
     def note(self) -> None:
-        """Note on the cluster how far everything is confirmed."""
+        """Record on the cluster how far everything is confirmed."""
         self.lock.write()
         self.noted = time.monotonic()
 
@@ -224,7 +224,7 @@ class _LoadJob:
 def _finish(version: Version, lock: BuildLock, options: LoadOptions, watch: BuildProgress) -> int:
     """Restore the settings of a loaded version, switch to it, and delete older ones beyond `keep`.
 
-    Returns the number of copies of shards that are still to be made.
+    Returns the number of missing copies of shards.
     """
     cluster, both = lock.cluster, ",".join(version.indexes.values())
     watch.done("check", "every count as in the source")
@@ -263,9 +263,9 @@ def _check_counts(kb: EmbeddedKB, version: Version, lock: BuildLock) -> None:
 
 
 def _wait_for_copies(cluster: Cluster, kb: str, indexes: str, options: LoadOptions) -> int:
-    """Wait until the copies of shards are made; return how many are missing when patience ends or nodes are too few.
+    """Wait for the copies of shards; return how many are missing when patience ends or if there are too few nodes.
 
-    Raises Unreachable if a shard itself is away by then.
+    Raises Unreachable if a primary shard is missing by then.
     """
 
     def is_settled(health: dict[str, Any]) -> bool:

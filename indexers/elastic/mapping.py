@@ -1,4 +1,4 @@
-"""Indexes of a knowledge base: their names, settings and mappings, which are files of this package."""
+"""Indexes of a knowledge base: their names, settings and mappings; the mappings are files of this package."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -8,7 +8,7 @@ from typing import Any
 from kbtools.errors import KBUnusable
 
 MAPPING_VERSION = 2
-"""Stands in every index: another version of kbtools refuses what it cannot read."""
+"""Stored in every index: another version of kbtools refuses what it cannot read."""
 
 OWNER = "kbtools"
 """The key of an index's `_meta` that marks it as ours."""
@@ -22,7 +22,7 @@ ROLES = (ENTITIES, NAMES)
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """Settings of the indexes once they are loaded; without `replicas`, one copy where there is a node for it."""
+    """Settings of loaded indexes; without `replicas`, one copy if there is a node for it."""
 
     shards: int = 1
     replicas: int | None = None
@@ -35,29 +35,29 @@ def index_name(kb: str, version: int, role: str) -> str:
 
 
 def role_of(index: str) -> str:
-    """Return the role of an index of ours, from its name."""
+    """Return the role in the name of one of our indexes."""
     return index.rpartition("-")[2]
 
 
 def number_of(index: str) -> int:
-    """Return the number of a version, from the name of an index of ours."""
+    """Return the version number in the name of one of our indexes."""
     number = index.split("-")[-2:-1]
     return int(number[0]) if number and number[0].isdecimal() else 0
 
 
 def loading_alias(index: str) -> str:
-    """Return the alias that a loader writes through, so that a deleted index is an error and not created again."""
+    """Return the alias that a loader writes through, so that a deleted index is an error and not recreated."""
     return f"{index}-loading"
 
 
 def read_mapping(role: str) -> dict[str, Any]:
-    """Read the settings and mapping of a role, fresh for the caller to fill in."""
+    """Read the settings and mapping of a role; the caller may modify them."""
     file = files("kbtools.indexers.elastic") / "mappings" / f"{role}.json"
     return dict(json.loads(file.read_text(encoding="utf-8")))
 
 
 def index_body(role: str, *, kb: str, version: int, settings: IndexSettings) -> dict[str, Any]:
-    """Write the request that creates an index for loading: no replica, no refresh."""
+    """Return the request that creates an index for loading: no replica, no refresh."""
     body = read_mapping(role)
     body["settings"]["index"] |= {
         "number_of_shards": settings.shards,
@@ -71,7 +71,7 @@ def index_body(role: str, *, kb: str, version: int, settings: IndexSettings) -> 
 
 
 def final_settings(settings: IndexSettings) -> dict[str, Any]:
-    """Write the settings of an index that is loaded."""
+    """Return the settings of a loaded index."""
     if settings.replicas is None:
         return {"index": {"refresh_interval": settings.refresh, "auto_expand_replicas": "0-1"}}
     return {"index": {"refresh_interval": settings.refresh, "number_of_replicas": settings.replicas}}
@@ -79,7 +79,7 @@ def final_settings(settings: IndexSettings) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class IndexMark:
-    """The mark in an index's `_meta` that says whose it is."""
+    """The mark in an index's `_meta` that identifies its owner."""
 
     kb: str
     version: int
@@ -99,12 +99,12 @@ class IndexMark:
         return cls(**known) if all(type(value) is kinds[name] for name, value in known.items()) else None
 
     def to_meta(self) -> dict[str, Any]:
-        """Write the mark as `_meta`; what is empty is left out."""
+        """Return the mark as `_meta`, without empty fields."""
         return {OWNER: {name: value for name, value in asdict(self).items() if value not in ("", {})}}
 
 
 def check_mapping_version(index: str, version: Any) -> None:
-    """Refuse an index of another mapping version."""
+    """Raise an error for an index of another mapping version."""
     if version != MAPPING_VERSION:
         raise KBUnusable(
             f"{index}: found mapping version {version!r}, this kbtools reads version {MAPPING_VERSION}; load the "

@@ -1,9 +1,9 @@
-"""Names on a cluster: which entities bear a form, how many names hold a word, and which names are close to a form.
+"""Names on a cluster: the entities with a form, the number of names with a word, and the names similar to a form.
 
-Three searches recall names close to a form: whole names within two edits; names that share trigrams; names that share
-words, or the neighbours of words that no name holds. Where edits may suffice the first is made alone, and the others
-only for forms that it does not settle. The cluster's scores decide only what is recalled; the order is that of the
-embedded index. All answers are remembered.
+Three searches recall names similar to a form: whole names within two edits; names that share trigrams; names that share
+words, or the neighbours of words that no name has. If edits may suffice, the first search is made alone, and the others
+only for the remaining forms. The cluster's scores only decide what is recalled; the order is that of the embedded
+index. All answers are cached.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,38 +27,39 @@ from kbtools.linking.similarity import (
 from kbtools.text.variants import name_forms
 
 TERMS_AT_ONCE = 4_000
-"""Forms or words in one search; the cluster's own limit is 65,536."""
+"""Forms or words in one search; the cluster's limit is 65,536."""
 
 _KEPT_FORMS, _KEPT_WORDS = 50_000, 100_000
-"""Forms and words that are remembered, twice as many at most: those of some thousand questions of 40 n-grams."""
+"""Forms and words cached, at most twice as many: those of some thousand questions with 40 n-grams."""
 
 _RECALLED = 100
-"""Names that each search by trigrams and words recalls: five times the twenty that linking wants, since only rescoring
-orders them."""
+"""Names recalled by each search for trigrams and words: five times the twenty that linking needs, since only rescoring
+orders them.
+"""
 
 _NEIGHBOURS = 1_000
-"""Names within two edits that are recalled, as many as a folder keeps: of six letters hundreds are that near."""
+"""Names within two edits recalled, as many as from a folder: names of six letters have hundreds."""
 
 _EXPANSIONS = 200
-"""Words that an edit may expand to; the cluster's own 50 loses names."""
+"""Words to which an edit may expand; the cluster's default of 50 loses names."""
 
 _SHOWN = ["form", "popularity"]
-"""The fields that come with a recalled form, from columns: its source is not read."""
+"""The fields returned with a recalled form, from columns: its source is not read."""
 
 _KEPT_SIMILAR = 1_000
-"""Forms whose similar names are remembered, twice as many at most."""
+"""Forms whose similar names are cached, at most twice as many."""
 
 _Recalled = dict[str, int]
-"""Forms of names, each with its popularity: the number of names of that bearer that has most."""
+"""Forms of names, each with its popularity: the number of names of its entity with the most."""
 
 
 _forms_of = lru_cache(_KEPT_FORMS)(name_forms)
 
 
 class Names:
-    """The names under forms and close to forms, and the number of names that hold a word.
+    """The names equal or similar to forms, and the number of names with a word.
 
-    `count` is the number of all forms of names; `note` is given the entities that are found.
+    `count` is the number of all forms of names; `note` is called with each entity in an answer.
     """
 
     def __init__(
@@ -71,16 +72,16 @@ class Names:
         self.known: Cache[tuple[str, int, float, bool], list[SimilarName]] = Cache(_KEPT_SIMILAR)
 
     def lookup(self, forms: Sequence[str]) -> dict[str, Sequence[NameMatch]]:
-        """Return the names under forms, none for some: those remembered, and the others in one request.
+        """Return the names under forms, empty for some: cached ones, and the others in one request.
 
-        The request counts the names that hold each of their words, too, which the pruners ask for next.
+        The request also counts the names with each of their words, which the pruners need next.
         """
         matches = {form: self.matches.get(form) for form in forms if form}
         unknown = [form for form, own in matches.items() if own is None]
         if unknown:
             words = self.frequencies.missing(word for form in unknown for word in form.split(" ") if is_counted(word))
             searches = [terms_search("forms", terms) for terms in cut(list(map(term_of, unknown)), TERMS_AT_ONCE)]
-            # Entities and counts of words go out in one request, answered in the order of the searches.
+            # Entities and counts of words in one request; its answers are in the order of the searches.
             answers = self.searches.run([*((self.entities, body) for body in searches), *self.counts_of(words)])
             self.note_counts(answers[len(searches) :])
             hits = [hit for answer, body in zip(answers, searches, strict=False) for hit in self.all_hits(answer, body)]
@@ -88,7 +89,7 @@ class Names:
         return {form: own for form, own in matches.items() if own}
 
     def all_hits(self, answer: dict[str, Any], body: dict[str, Any]) -> Iterable[dict[str, Any]]:
-        """Yield the hits of a search by row, further pages too."""
+        """Yield the hits of a search by row, including further pages."""
         while True:
             hits = answer["hits"]["hits"]
             yield from hits
@@ -98,7 +99,7 @@ class Names:
             (answer,) = self.searches.run([(self.entities, body)])
 
     def note_matches(self, forms: list[str], hits: list[dict[str, Any]]) -> dict[str, Sequence[NameMatch]]:
-        """Group hits by form, kind and spelling, as the embedded index keeps them; remember them and the entities."""
+        """Group hits by form, kind and spelling, as the embedded index does; cache them and the entities."""
         wanted = set(forms)
         groups: dict[str, dict[tuple[int, str], list[int]]] = {}
         for hit in hits:
@@ -120,7 +121,7 @@ class Names:
         return matches
 
     def frequency(self, words: Sequence[str]) -> list[int]:
-        """Count the names that hold each word."""
+        """Count the names with each word."""
         counts = {word: self.frequencies.get(word) for word in words if is_counted(word)}
         unknown = [word for word, count in counts.items() if count is None]
         if unknown:
@@ -133,7 +134,7 @@ class Names:
             yield self.index, count_search(chunk)
 
     def note_counts(self, answers: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-        """Read how many names hold each word, and remember it."""
+        """Read the number of names with each word, and cache it."""
         counts = {
             word: int(bucket["doc_count"])
             for answer in answers
@@ -144,10 +145,10 @@ class Names:
         return counts
 
     def similar(self, forms: Sequence[str], *, limit: int, cutoff: float, edits_only: bool) -> list[list[SimilarName]]:
-        """Return the names close to forms: those remembered, and the others recalled together and rescored."""
+        """Return the names similar to forms: cached ones, and the others recalled together and rescored."""
         known = {form: self.known.get((form, limit, cutoff, edits_only)) for form in forms}
         unknown = [form for form, similar in known.items() if similar is None]
-        # Nothing is similar to the empty form, nor to one that is longer than any name that is compared.
+        # No name is similar to the empty form or to a form longer than all names that are compared.
         recallable = [form for form in unknown if form and len(form) <= LONGEST_NAME]
         recalled = self.within_edits(recallable) if edits_only else self.recall_all(recallable, cutoff=cutoff)
         for form in unknown:
@@ -162,7 +163,7 @@ class Names:
         return {form: {name: near[name] for name in within_edits(form, list(near))} for form, near in recalled.items()}
 
     def recall_all(self, forms: Sequence[str], *, cutoff: float) -> dict[str, _Recalled]:
-        """Recall names by every search, or by edits alone where these suffice."""
+        """Recall names by every search, or by edits alone if these suffice."""
         recalled: dict[str, _Recalled] = {form: {} for form in forms}
         whole = {form: [_whole_search(form)] for form in forms}
         if may_settle(cutoff=cutoff, names=self.count):
@@ -178,7 +179,7 @@ class Names:
         return recalled | {form: recalled[form] | names for form, names in further.items()}
 
     def recall(self, searches_of: Mapping[str, Sequence[dict[str, Any]]]) -> dict[str, _Recalled]:
-        """Make the searches for forms, all in one request; return the forms of names that each recalls."""
+        """Run the searches of forms in one request; return the forms of names that each recalls."""
         bodies = [(self.index, body) for bodies in searches_of.values() for body in bodies]
         answers = iter(self.searches.run(bodies))
         return {
@@ -188,20 +189,20 @@ class Names:
 
 
 def _rescored(form: str, near: _Recalled, *, limit: int, cutoff: float, names: int) -> list[SimilarName]:
-    """Order the names recalled for a form."""
+    """Rescore and order the names recalled for a form."""
     return rescore(
         form, near, limit=limit, cutoff=cutoff, names=names, popularity=lambda forms: [near[name] for name in forms]
     )
 
 
 def _shared_searches(form: str, known: Collection[str]) -> list[dict[str, Any]]:
-    """Write the searches for names that share trigrams or words; `known` are the words of it that some name holds."""
+    """Return the searches for names that share trigrams or words; `known` are its words that some name has."""
     words = [_word_query(word, word in known) for word in form.split(" ")]
     return [search({"match": {"trigrams": form}}), search({"bool": {"should": words}})]
 
 
 def _whole_search(form: str) -> dict[str, Any]:
-    """Write the search for whole names within two edits, the first letter too; two letters swapped are one here."""
+    """Return the search for whole names within two edits; the first letter may differ, and a swap counts as one."""
     fuzzy = {"value": form, "fuzziness": 2, "prefix_length": 0, "max_expansions": _NEIGHBOURS, "transpositions": True}
     return search({"fuzzy": {"form": fuzzy}}, size=_NEIGHBOURS)
 
@@ -211,7 +212,7 @@ def search(query: dict[str, Any], *, size: int = _RECALLED) -> dict[str, Any]:
 
 
 def _word_query(word: str, known: bool) -> dict[str, Any]:
-    """Ask for a word as it is, or for its neighbours if no name holds it."""
+    """Return a query for a word, or for its neighbours if no name has it."""
     if known or not has_neighbours(word):
         return {"term": {"words": word}}
     fuzzy = {"value": word, "fuzziness": 1, "prefix_length": 0, "max_expansions": _EXPANSIONS, "boost": 8}

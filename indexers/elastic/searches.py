@@ -1,4 +1,4 @@
-"""Searches of a reader: many in one request, with errors for an index that is gone and for a shard that is silent."""
+"""Searches of a reader: many in one request, with errors for a deleted index and for a shard that does not answer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
@@ -10,19 +10,19 @@ from kbtools.indexers.elastic.cluster import PASSING, Cluster, check_shards, roo
 from kbtools.indexers.elastic.documents import encode, word_term
 
 MOST_SEARCHES = 200
-"""Searches in one request, which bounds the memory of one answer; more of them go out in further ones."""
+"""Most searches in one request, to bound the memory of its answer."""
 
 PAGE = 1_000
-"""Entities in one answer; more of them come in further ones, below the cluster's own limit of 10,000."""
+"""Most entities in one answer; more come in further pages, below the cluster's limit of 10,000."""
 
 NAMED = ["names", "aliases", "languages"]
-"""The fields of an entity that hold its names."""
+"""The fields with the names of an entity."""
 
 LINKED = ["row", "part", "parts", "id", *NAMED, "description", "types", "relations", "facts", "facts_in"]
 """The fields of an entity that linking and ranking need; its objects are read later."""
 
 WHOLE = {"allow_partial_search_results": "false"}
-"""A shard that does not answer is an error: else its names and facts would seem not to exist."""
+"""A shard that does not answer is an error: otherwise its names and facts would seem not to exist."""
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -80,7 +80,6 @@ class Searches:
     def ask(
         self, method: str, path: str, body: Any = None, *, lines: bool = False, params: Mapping[str, Any] | None = None
     ) -> Any:
-        """Make a request of a reader."""
         try:
             return self.cluster.ask(method, path, body, to=f"search {self.kb}", lines=lines, params=params)
         except ServerError as error:
@@ -95,7 +94,7 @@ class Searches:
         return ServerError(f"{self.cluster.connection.where}: could not search {self.kb} ({root_cause(error)})")
 
     def gone(self, body: Any) -> KBMissing:
-        """Return the error that the version being read was deleted."""
+        """Return the error for a deleted version."""
         error = body.get("error") if isinstance(body, dict) else None
         index = error.get("index") if isinstance(error, dict) else None
         return KBMissing(
@@ -111,7 +110,7 @@ def _header(index: str) -> str:
 
 
 def terms_search(field: str, terms: Sequence[str]) -> dict[str, Any]:
-    """Search for entities by the terms of a field, in the order of their rows."""
+    """Return a search for entities by the terms of a field, in the order of their rows."""
     return {
         "size": PAGE,
         "query": {"constant_score": {"filter": {"terms": {field: list(terms)}}}},
@@ -122,7 +121,7 @@ def terms_search(field: str, terms: Sequence[str]) -> dict[str, Any]:
 
 
 def count_search(words: Sequence[str]) -> dict[str, Any]:
-    """Count the names that hold each word."""
+    """Return a search that counts the names with each word."""
     filters = {word: {"term": {"words": word_term(word)}} for word in words}
     return {"size": 0, "track_total_hits": False, "aggs": {"words": {"filters": {"filters": filters}}}}
 
@@ -132,11 +131,11 @@ def cut(values: Sequence[_Value], size: int) -> list[Sequence[_Value]]:
 
 
 class Cache(Generic[_Key, _Value]):
-    """Answers of the cluster that are remembered: bounded, the longest unused forgotten first.
+    """A bounded cache of answers of the cluster; the least recently used are dropped first.
 
-    There are two generations of entries: when the young one is full it becomes the old one, and the old one is
-    forgotten. Between `size` and twice as many entries are kept, and one that is looked at moves to the young
-    generation. It stands for an ordered dictionary in which each entry that is looked at moves to the end.
+    It has two generations of entries: when the young one is full it becomes the old one, and the old one is dropped.
+    Between `size` and twice as many entries are kept; one that is read moves to the young generation. Replaces an
+    ordered dictionary in which each entry that is read moves to the end.
     """
 
     def __init__(self, size: int) -> None:
@@ -158,5 +157,5 @@ class Cache(Generic[_Key, _Value]):
         self.young[key] = value
 
     def missing(self, keys: Iterable[_Key]) -> list[_Key]:
-        """List the keys that are not remembered, once each, in their order."""
+        """Return the distinct keys that are not cached, in order."""
         return [key for key in dict.fromkeys(keys) if self.get(key) is None]

@@ -1,6 +1,6 @@
 """Versions of a knowledge base on a cluster: the current one, older ones, and those that a killed build left.
 
-A knowledge base is an alias on the indexes of one version. Only indexes that carry our mark are ever touched.
+A knowledge base is an alias of the indexes of one version. Only indexes with our mark are ever changed.
 """
 
 import re
@@ -27,17 +27,17 @@ from kbtools.indexers.elastic.mapping import (
 )
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
-"""Names that an alias can have; 100, so that the names of indexes stay below the cluster's 255 bytes."""
+"""Valid names of an alias; at most 100 characters, so that index names stay below the cluster's 255 bytes."""
 
 _COPY_TIMEOUT = "20s"
-"""The time that a request for a copy may take; then the health of the copy is asked for."""
+"""The time that a request for a copy may take; afterwards the health of the copy is polled."""
 
 _UNFINISHED_VECTORS = "unfinished vectors"
-"""The role of an index of vectors whose loader was killed: it goes with its version, and nobody reads it."""
+"""The role of an index of vectors whose loader was killed: deleted with its version, and never read."""
 
 
 def check_name(kb: str) -> str:
-    """Refuse a name that cannot be an alias."""
+    """Return a name unchanged; raise an error if it cannot be an alias."""
     if not _NAME.fullmatch(kb) or kb.startswith("kbtools-"):
         raise WrongFormat(
             f"{kb!r}: no name for a knowledge base on Elasticsearch; take at most 100 of a-z, 0-9, '_', '.' and '-', a "
@@ -49,7 +49,7 @@ def check_name(kb: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A build of a knowledge base: its indexes by role; it is current where the alias points at it."""
+    """A build of a knowledge base: its indexes by role; it is current if the alias points at it."""
 
     kb: str
     number: int
@@ -60,14 +60,14 @@ class Version:
 
     @property
     def state(self) -> str:
-        """Return the state of the version in a word."""
+        """The state of the version in a word."""
         if self.current:
             return "current"
         return "older" if self.complete else "unfinished"
 
 
 def list_versions(cluster: Cluster, kb: str | None = None) -> list[Version]:
-    """List the versions of one knowledge base, or of all, the oldest first."""
+    """Return the versions of one knowledge base, or of all, the oldest first."""
     pattern = f"kbtools-{kb}-*" if kb else "kbtools-*"
     indexes = cluster.ask(
         "GET", f"/{pattern}", to="list the indexes of kbtools",
@@ -79,7 +79,7 @@ def list_versions(cluster: Cluster, kb: str | None = None) -> list[Version]:
         if mark is None or (kb is not None and mark.kb != kb):
             continue
         role, number = role_of(index), number_of(index)
-        # A copy that was just made of another version still has the mark of that one.
+        # A fresh copy of another version still has its mark.
         complete = mark.complete and mark.version == number
         version = versions.get((mark.kb, number)) or Version(mark.kb, number, complete=True)
         versions[mark.kb, number] = replace(
@@ -93,7 +93,7 @@ def list_versions(cluster: Cluster, kb: str | None = None) -> list[Version]:
 
 
 def _read_mark(cluster: Cluster, index: str) -> IndexMark | None:
-    """Read the mark of an index; None if it has none of ours or does not exist."""
+    """Read the mark of an index; None if the index has none of ours or does not exist."""
     answer = cluster.ask(
         "GET", f"/{index}", to=f"look at {index}", missing_ok=True,
         params={"features": "mappings", "filter_path": "*.mappings._meta"},
@@ -128,7 +128,7 @@ def check_alias(cluster: Cluster, kb: str) -> None:
     resolved = cluster.ask("GET", f"/_alias/{kb}", to=f"look up the alias {kb}", missing_ok=True)
     if indexes is None:
         return
-    # An alias resolves to the indexes behind it; what does not resolve is an index or a data stream of that name.
+    # An alias resolves to its indexes; a name that does not resolve is an index or a data stream.
     behind = sorted(resolved or {}) if resolved is not None else [kb]
     strangers = [index for index in behind if IndexMark.of(indexes.get(index)) is None]
     if strangers:
@@ -168,7 +168,7 @@ def roll_back(cluster: Cluster, kb: str) -> Version:
 
 
 def delete_versions(cluster: Cluster, versions: Sequence[Version]) -> list[str]:
-    """Delete the indexes of versions; each is looked at again first, and one without our mark stays."""
+    """Delete the indexes of versions, after checking each again for our mark."""
     deleted = []
     for version in versions:
         for index in version.indexes.values():
@@ -180,7 +180,7 @@ def delete_versions(cluster: Cluster, versions: Sequence[Version]) -> list[str]:
 
 
 def create_version(cluster: Cluster, kb: str, number: int, settings: IndexSettings) -> Version | None:
-    """Create the indexes of a version; None if something that kbtools did not make has the place of one."""
+    """Create the indexes of a version; None if something that kbtools did not make has one of their names."""
     indexes = {role: index_name(kb, number, role) for role in ROLES}
 
     def create(role: str) -> bool:
@@ -190,11 +190,11 @@ def create_version(cluster: Cluster, kb: str, number: int, settings: IndexSettin
         except ServerError as error:
             if "resource_already_exists" not in str(error):
                 raise
-            # The lock is ours: an index of this number is too, and only the answer to an earlier try was lost.
+            # We hold the lock, so an index of this number is ours; only the answer to an earlier try was lost.
             return _read_mark(cluster, indexes[role]) is not None
         return True
 
-    with ThreadPoolExecutor(len(ROLES)) as pool:  # together, the cluster writes its state once
+    with ThreadPoolExecutor(len(ROLES)) as pool:  # In parallel, so that the cluster writes its state once.
         futures = [pool.submit(create, role) for role in ROLES]
     version = Version(kb, number, indexes, MAPPING_VERSION)
     try:
@@ -209,7 +209,7 @@ def create_version(cluster: Cluster, kb: str, number: int, settings: IndexSettin
 
 
 def mark_complete(cluster: Cluster, version: Version) -> None:
-    """Mark the indexes of a version as complete; those of a copy have the marks of another version until then."""
+    """Mark the indexes of a version as complete; until then a copy has the marks of another version."""
     for index in version.indexes.values():
         former = _read_mark(cluster, index)
         origin = former.origin if former else {}
@@ -218,9 +218,9 @@ def mark_complete(cluster: Cluster, version: Version) -> None:
 
 
 def copy_version(cluster: Cluster, base: Version, number: int) -> Version:
-    """Create a version that holds what another one holds, vectors too; nobody reads it yet.
+    """Create a copy of a version, including vectors; nobody reads it yet.
 
-    The other one takes no documents any more, which a version that is complete never does.
+    The original no longer accepts documents, which a complete version never gets.
     """
     roles = [role for role in (*ROLES, VECTORS) if role in base.indexes]
     indexes = {role: index_name(base.kb, number, role) for role in roles}
@@ -235,7 +235,7 @@ def copy_version(cluster: Cluster, base: Version, number: int) -> Version:
         path = f"/{base.indexes[role]}/_clone/{indexes[role]}"
         cluster.ask("POST", path, body, to=to, params={"timeout": _COPY_TIMEOUT})
 
-    with ThreadPoolExecutor(len(roles)) as pool:  # together, the cluster writes its state once
+    with ThreadPoolExecutor(len(roles)) as pool:  # In parallel, so that the cluster writes its state once.
         for future in [pool.submit(copy, role) for role in roles]:
             future.result()
     version = Version(base.kb, number, indexes, base.mapping)
@@ -251,20 +251,20 @@ def copy_version(cluster: Cluster, base: Version, number: int) -> Version:
 
 
 def _copies_of(cluster: Cluster, index: str) -> dict[str, str]:
-    """Read the numbers of copies of shards among the settings of an index, which a copied index does not get."""
+    """Return the settings for the number of copies of shards, which a copied index does not inherit."""
     wanted = ("index.number_of_replicas", "index.auto_expand_replicas")
     answer = cluster.ask(
         "GET", f"/{index}/_settings/{','.join(wanted)}", to=f"read the settings of {index}",
         params={"flat_settings": "true"},
     )  # fmt: skip
     settings: dict[str, str] = answer[index]["settings"]
-    # Where copies follow the number of nodes, their present number is no setting.
+    # If the number of copies follows the number of nodes, the current number is not a setting.
     follows = settings.get("index.auto_expand_replicas", "false") != "false"
     return {name: value for name, value in settings.items() if follows is (name == wanted[1])}
 
 
 def _has_primaries(health: dict[str, Any]) -> bool:
-    """Return whether every shard has a place; a copy that finds none is never red."""
+    """Return whether every primary shard is allocated; a missing copy never makes the health red."""
     return health["status"] != "red" and not health["unassigned_primary_shards"]
 
 
@@ -280,7 +280,7 @@ def count_documents(cluster: Cluster, version: Version) -> dict[str, int]:
 
 
 def count_held(cluster: Cluster, version: Version, query: dict[str, Any] | None = None) -> dict[str, int]:
-    """Count what the documents of all entities hold, or of those that a query finds."""
+    """Count the values in the documents of all entities, or of those that match a query."""
     fields = {
         "facts": "held",
         "facts of subjects": "facts",
@@ -310,7 +310,7 @@ def count_held(cluster: Cluster, version: Version, query: dict[str, Any] | None 
 
 
 def require_counts(version: str, stored: Mapping[str, int], expected: Mapping[str, int], cure: str) -> None:
-    """Raise BulkFailed unless a version holds what it should."""
+    """Raise BulkFailed unless a version has the expected counts."""
     if differ := {kind: (stored[kind], count) for kind, count in expected.items() if stored[kind] != count}:
         shares = ", ".join(f"{there:,} of {here:,} {kind}" for kind, (there, here) in differ.items())
         raise BulkFailed(f"{version} holds {shares}; a node may have lost its data; {cure}", counts=differ)
