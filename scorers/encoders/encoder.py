@@ -1,4 +1,4 @@
-"""The relation scorer `encoder`: questions against the names of relations, by a pretrained encoder of sentences."""
+"""The relation scorer `encoder`: compares questions with the names of relations by a pretrained sentence encoder."""
 
 import json
 import os
@@ -34,15 +34,16 @@ if TYPE_CHECKING:
     from kbtools.scorers.fitting.training_loop import Task
 
 LEXICAL, TRAINED_LEXICAL = 0.5, 0.15
-"""Weight of the score of `lexical` where nothing is trained, and beside a trained encoder.
+"""Weight of the score of `lexical` without training, and with a trained encoder.
 
-The first: of the questions that `SHARPNESS` was chosen on, 75.6 % are right at 0, 76.6 % at 0.25, 76.7 % at 0.75. The
-second, without `UNSEEN`: relation first of all, and given the subject where training has not seen it, of the validation
-questions of FBSQ: 77.3 and 92.5 % at 0, 77.6 and 93.5 % at 0.1, 77.4 and 94.4 % at 0.2, 75.8 and 94.4 % at 0.5.
+The first: accuracy on the questions for which `SHARPNESS` was chosen is 75.6 % at 0, 76.6 % at 0.25, 76.7 % at 0.75.
+The second, without `UNSEEN`, on the validation questions of FBSQ, relation first overall and, given the subject, for
+relations not seen in training: 77.3 and 92.5 % at 0, 77.6 and 93.5 % at 0.1, 77.4 and 94.4 % at 0.2, 75.8 and 94.4 % at
+0.5.
 """
 
 _BY_ROW = ("names", "learned")
-"""The weights that have an entry for each relation."""
+"""The weights with an entry for each relation."""
 
 
 _ENCODER, _NETWORK = (
@@ -51,7 +52,7 @@ _ENCODER, _NETWORK = (
 
 
 class _QuestionEncoder(Protocol):
-    """An encoder of texts, as torch computes it or ONNX Runtime."""
+    """An encoder of texts, computed by torch or ONNX Runtime."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Encode texts of any length: (texts, dim)."""
@@ -70,11 +71,11 @@ class _QuestionNetwork(StoredNetwork, Protocol):
 
 
 class EncoderScorer(SavedNetwork):
-    """The plugin `encoder`: f(q)·E(r), a cosine where nothing is trained, and a share of the score of `lexical`."""
+    """The plugin `encoder`: f(q)·E(r), a cosine if untrained, plus a share of the score of `lexical`."""
 
     network: _QuestionNetwork
     settings: ClassVar = PretrainedSettings()
-    """The settings of its training, which are others than those of networks over words."""
+    """Its training settings, which differ from those of networks over words."""
 
     def __init__(self, network: _QuestionNetwork, rows: Sequence[str], *, texts: Sequence[str], weight: float) -> None:
         self.network = network
@@ -84,7 +85,7 @@ class EncoderScorer(SavedNetwork):
 
     @classmethod
     def zero_shot(cls, relations: Sequence[str], *, device: str = "cpu") -> Self:
-        """Build a scorer from what the relations are called."""
+        """Build an untrained scorer from the names of the relations."""
         if not without_torch(device):
             place = import_object("kbtools.scorers.networks.devices:resolve_device")(device)
             scorer = cls.new(read_files(), relations, texts=relations, weight=LEXICAL)
@@ -98,7 +99,7 @@ class EncoderScorer(SavedNetwork):
 
     @classmethod
     def origin(cls) -> str:
-        """Return the digest of the pretrained encoder, which tells it from others."""
+        """Return the digest of the pretrained encoder."""
         return read_files().digest
 
     @classmethod
@@ -124,7 +125,7 @@ class EncoderScorer(SavedNetwork):
 
     @classmethod
     def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
-        """Rebuild a trained scorer, its rows in the order of the knowledge base's; raise ModelError for other rows."""
+        """Rebuild a trained scorer, its rows in the order of the knowledge base; raise ModelError for other rows."""
         saved = read_checkpoint(folder)
         order = match_rows(folder, trained=saved.rows, present=kb.relations, what="relations")
         saved = saved.in_order(order, by_row=_BY_ROW)
@@ -138,20 +139,20 @@ class EncoderScorer(SavedNetwork):
 
     @property
     def trainable(self) -> "EncoderNetwork":
-        """The network as torch trains it, which `new` makes."""
+        """The torch network, for training; made by `new`."""
         trainable: EncoderNetwork = self.network  # type: ignore[assignment]
         return trainable
 
     @staticmethod
     def text(question: MarkedQuestion) -> str:
-        """Write a question with a pronoun for the mention."""
+        """Return a question as text with a pronoun for the mention."""
         return " ".join(question.words(symbol=PRONOUN))
 
     def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
         return self.score_embedded(self.embed(questions), questions)
 
     def embed(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
-        # With a pronoun for the mention many questions read alike, and one vector serves them.
+        # With a pronoun for the mention many questions have the same text, and share one vector.
         texts: dict[str, int] = {}
         places = [texts.setdefault(self.text(question), len(texts)) for question in questions]
         vectors: NDArray[np.float32] = self.network.encoder.encode(list(texts))[places]
@@ -165,18 +166,18 @@ class EncoderScorer(SavedNetwork):
 def name_vectors(
     encode: Callable[[Sequence[str]], NDArray[np.float32]], relations: Sequence[str], *, digest: str, dim: int
 ) -> NDArray[np.float32]:
-    """Return the mean of the vectors of a relation's whole name and of its last two parts: (relations, dim).
+    """Return the mean of the vectors of a relation's full name and of its last two parts: (relations, dim).
 
-    Labels in other languages than English count less, unless the encoder is a chosen one.
+    Labels in languages other than English have less weight, unless the encoder was chosen by the user.
     """
     parts = [relation_parts(relation) for relation in relations]
     texts = [_joined(name) for name in parts] + [_joined(name[-2:]) for name in parts]
-    # A text that several relations share is encoded once.
+    # A text shared by several relations is encoded once.
     distinct = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     packed = keep("vectors", json.dumps([digest, *distinct]), lambda: encode(list(distinct)).astype("<f4").tobytes())
     vectors = np.frombuffer(packed, dtype="<f4").reshape(len(distinct), dim)
     whole, last = vectors[[distinct[text] for text in texts]].reshape(2, len(relations), dim)
-    # An encoder that somebody names may read other languages than English.
+    # A user's encoder may support languages other than English.
     shares = 1.0 if os.environ.get(WEIGHTS) else language_shares(relations)
     return np.asarray((whole + last) / 2 * shares, dtype=np.float32)
 

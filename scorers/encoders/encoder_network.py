@@ -1,8 +1,8 @@
-"""The network of `encoder` as torch trains it and as GPUs compute it: one pretrained encoder of questions and of names,
-to which each relation may add.
+"""The network of `encoder` in torch, for training and GPUs: one pretrained encoder of questions and names, to which
+each relation may add a learned part.
 
-The transformer is written out here, not taken from `transformers`, since training runs the upper layers alone, over
-texts that are not padded; tests compare it with `transformers`, family by family.
+The transformer is implemented here rather than taken from `transformers`, since training runs only the upper layers,
+over texts without padding; tests compare it with `transformers` for each family.
 """
 
 import math
@@ -33,7 +33,7 @@ _TEXTS_AT_ONCE = 256
 """Texts in one batch: more are no faster on a CPU."""
 
 _FARTHEST = 128
-"""The distance at which the last class of MPNet begins."""
+"""The distance at which MPNet's last class begins."""
 
 
 class SentenceEncoder(nn.Module):
@@ -79,13 +79,13 @@ class SentenceEncoder(nn.Module):
         return vectors
 
     def graph(self) -> Graph:
-        """Export the encoder of texts of one length."""
+        """Export the encoder for texts of one length."""
         tokens = torch.ones(1, 2, dtype=torch.int64, device=self.device)
         return export_graph(self, {"tokens": (tokens, ("batch", "length"))})[0]
 
 
 def build_encoder(files: PretrainedFiles) -> SentenceEncoder:
-    """Build an encoder of its files."""
+    """Build an encoder from its files."""
     encoder = SentenceEncoder(files.record)
     tensors = {name: torch.from_numpy(array) for name, array in files.weights.items()}
     encoder.transformer.load_state_dict(tensors, assign=True)
@@ -96,13 +96,13 @@ def export_encoder(record: PretrainedRecord) -> Graph:
     """Export an encoder without its weights."""
     encoder = SentenceEncoder(record)
     for weight in encoder.parameters():
-        # The exporter takes two weights for one if they are equal, as those of new norms are.
+        # The exporter merges equal weights, such as those of new norms.
         nn.init.normal_(weight)
     return encoder.graph()
 
 
 class EncoderNetwork(nn.Module):
-    """Scores f(q)·E(r), where E(r) is the vector of a relation's name and a learned part beside it."""
+    """A scorer by f(q)·E(r), where E(r) is the vector of a relation's name plus a learned part."""
 
     names: Tensor
 
@@ -113,9 +113,9 @@ class EncoderNetwork(nn.Module):
         self.learned = nn.Parameter(torch.zeros(relations, encoder.dim))
 
     def compare(self, vectors: Tensor, rows: Tensor | None = None, *, dropped: float = 0.0) -> Tensor:
-        """Compare f(q) with E(r) of all relations, or of some that learn: vectors (batch, dim) -> (batch, relations).
+        """Compare f(q) with E(r) of all relations, or of some in training: vectors (batch, dim) -> (batch, relations).
 
-        `dropped` is how often a relation that learns has to do without its learned part.
+        `dropped` is the probability that a relation's learned part is left out in training.
         """
         if rows is None:
             relations = SHARPNESS * (self.names + self.learned)
@@ -132,18 +132,17 @@ class EncoderNetwork(nn.Module):
         return scores
 
     def checkpoint(self) -> Checkpoint:
-        """Return all that the network is rebuilt from but its rows."""
+        """Return everything needed to rebuild the network, except its rows."""
         return Checkpoint(asdict(self.encoder.record), (), (), arrays(self), self.encoder.graph())
 
 
 def rebuild_encoder_network(saved: Checkpoint, relations: int, *, folder: Path, device: str) -> EncoderNetwork:
-    """Rebuild a trained network."""
     network = EncoderNetwork(SentenceEncoder(PretrainedRecord(**saved.config)), relations)
     return restore_network(network, saved.weights, folder=folder, device=device)
 
 
 class _Layer(nn.Module):
-    """Attention and a network of one hidden layer, each added to its input and normalised."""
+    """Attention and a network with one hidden layer, each added to its input and normalised."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -164,7 +163,7 @@ class _Layer(nn.Module):
         return normal
 
     def attend(self, projected: Tensor, length: int, bias: Tensor | None) -> Tensor:
-        """Attend from the tokens of each text to each other: (batch · length, 3 dim) -> (batch · length, dim)."""
+        """Attention between the tokens of each text: (batch · length, 3 dim) -> (batch · length, dim)."""
         width = projected.shape[1] // (3 * self.heads)
         heads = projected.view(-1, length, 3, self.heads, width).permute(2, 0, 3, 1, 4)
         attended = F.scaled_dot_product_attention(heads[0], heads[1], heads[2], attn_mask=bias)
@@ -172,7 +171,7 @@ class _Layer(nn.Module):
 
 
 class Transformer(nn.Module):
-    """The states of the tokens of texts of one length, which lie end to end."""
+    """The states of the tokens of texts of one length, stored end to end."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -203,14 +202,14 @@ class Transformer(nn.Module):
         return states
 
     def distance_bias(self, length: int) -> Tensor:
-        """Return what the attention of MPNet adds for distances: (heads, length, length)."""
+        """Return the bias for distances in the attention of MPNet: (heads, length, length)."""
         place = torch.arange(length, device=self.distances.weight.device)
         bias: Tensor = self.distances(_distance_classes(place, self.config.distances))
         return bias.permute(2, 0, 1)
 
 
 def _distance_classes(place: Tensor, classes: int) -> Tensor:
-    """Return the classes of distances as T5 and MPNet number them: exact when near, by logarithm when far.
+    """Return the classes of distances, numbered as in T5 and MPNet: exact for near tokens, logarithmic for far ones.
 
     place (length,) -> (length, length), from the token of a row to that of a column
     """

@@ -1,4 +1,4 @@
-"""The training of `encoder`: its upper layers learn, over states of the lower ones that are computed once."""
+"""The training of `encoder`: its upper layers learn from states of the lower ones, which are computed once."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ _TEXTS_AT_ONCE = 256
 class EncoderTask:
     """The task of ranking the gold relations of each distinct text above the others.
 
-    Questions that differ in their mention alone are one text, which counts as often as it is asked, and whose gold is
-    the share of each relation. As with `ltg-cnn` the relations that training has seen compete, so that others stay
-    readable; a relation that is now and then without its learned part teaches the layers to read its name.
+    Questions that differ only in their mention are one text, weighted by their number, whose gold is the distribution
+    of its relations. As with `ltg-cnn`, only relations seen in training compete, so that the names of others stay
+    readable; dropping the learned part of a relation at random teaches the layers to read its name.
     """
 
     def __init__(
@@ -78,13 +78,13 @@ class EncoderTask:
         return losses * self.weights[torch.from_numpy(rows)].to(device)
 
     def places(self, rows: NDArray[np.int64]) -> Tensor:
-        """Return where the states of texts of one length lie: (batch · length,)."""
+        """Return the positions of the states of texts of one length: (batch · length,)."""
         return torch.from_numpy(self.starts[rows][:, None] + np.arange(self.lengths[rows[0]])).view(-1)
 
     def frozen_states(self) -> Tensor:
         """Return the states below the first trained layer of the tokens of all texts, end to end: (tokens, dim).
 
-        They are kept in half precision: 160 MB for the 209,341 tokens of FBSQ's texts.
+        They are stored in half precision: 160 MB for the 209,341 tokens of FBSQ's texts.
         """
         device = self.network.encoder.device
         size = int(self.lengths.sum()), self.transformer.config.dim
@@ -99,7 +99,7 @@ class EncoderTask:
         return states
 
     def measure(self) -> dict[str, float]:
-        """Return the share of questions whose relation is first: of those that the subject has, and of all."""
+        """Return the share of questions whose relation is first, among the relations of the subject and among all."""
         scores = self.scorer.score(self.valid.questions)
         has = relation_marks(self.kb, self.valid.subjects, scores.shape[1])
         return measure_relations(scores, self.valid, has)

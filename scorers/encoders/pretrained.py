@@ -1,8 +1,8 @@
-"""Pretrained encoders of sentences, as sentence-transformers keeps them: a folder, or an installed package with one.
+"""Pretrained sentence encoders in the format of sentence-transformers: a folder, or an installed package with one.
 
-Nothing is downloaded. The folder holds `config.json`, `tokenizer.json` and weights, and may say how states are pooled.
-The families of transformers differ in their sizes, and in what their weights are called.
-What an encoder computes once, vectors of relations and graphs, is kept in the cache of the user.
+Nothing is downloaded. The folder holds `config.json`, `tokenizer.json` and weights, and may specify the pooling.
+Families of transformers differ in their sizes and in the names of their weights. Vectors of relations and graphs, which
+an encoder computes once, are stored in the user's cache.
 """
 
 import hashlib
@@ -30,14 +30,14 @@ from kbtools.scorers.networks.checkpoint import Weights, read_weights
 from kbtools.user_cache import keep
 
 PACKAGE = WEIGHTS_PACKAGE
-"""The package that carries all-MiniLM-L6-v2."""
+"""The package that contains all-MiniLM-L6-v2."""
 
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 _POOLING = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "first", "mean": "mean", "cls": "first"}
 _MODULES = ("Transformer", "Pooling", "Normalize")
 
 _LONGEST = 256
-"""Tokens that are read of a text where the folder names no limit."""
+"""Tokens read of a text if the folder sets no limit."""
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ FAMILIES: dict[str, dict[str, str]] = {
         "output_layer_norm": "output.LayerNorm",
     },
 }
-"""Families of models, each with what its weights are called otherwise than those of BERT."""
+"""Families of models, each with the names of weights that differ from BERT's."""
 
 _OFFSET = ("roberta", "xlm-roberta", "camembert", "mpnet")
 """Families that count positions from the one after the padding's."""
@@ -70,12 +70,12 @@ _OFFSET = ("roberta", "xlm-roberta", "camembert", "mpnet")
 _SIZES = {"hidden_size": "dim", "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads"}
 
 _BUCKETS = 32
-"""The classes of distances that MPNet tells apart, where its configuration does not say."""
+"""Default number of MPNet's distance classes."""
 
 
 @dataclass(frozen=True, slots=True)
 class PretrainedRecord:
-    """All that an encoder is rebuilt from beside its weights: `config.json`, the tokenizer, pooling and a limit."""
+    """Everything that rebuilds an encoder besides its weights: `config.json`, the tokenizer, pooling and a limit."""
 
     config: dict[str, Any]
     tokenizer: str
@@ -85,7 +85,7 @@ class PretrainedRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PretrainedFiles:
-    """A pretrained encoder as its folder holds it, its weights by our names, and a digest that tells it from others."""
+    """A pretrained encoder as stored in its folder, its weights by our names, and an identifying digest."""
 
     record: PretrainedRecord
     weights: Weights
@@ -93,10 +93,10 @@ class PretrainedFiles:
 
 
 def read_files(source: str = "") -> PretrainedFiles:
-    """Read an encoder from a folder or an installed package: the one named, else that of KBTOOLS_ENCODER or `minilm`.
+    """Read an encoder from a folder or an installed package: `source`, else that of KBTOOLS_ENCODER, else `minilm`.
 
-    Raises MissingDependency where there is neither, ModelUnusable for a folder that lacks a part or that holds another
-    kind of model.
+    Raises MissingDependency if neither exists, ModelUnusable for a folder that is incomplete or holds another kind of
+    model.
     """
     folder = find_folder(source or os.environ.get(VARIABLE) or PACKAGE)
     record = _read_encoder(folder)
@@ -108,7 +108,7 @@ def read_files(source: str = "") -> PretrainedFiles:
         make_tokenizer(record)
     except KeyError as error:
         raise _unusable(folder, f"its configuration lacks {error}") from error
-    except Exception as error:  # of a tokenizer that cannot be read, or a size that cannot be
+    except Exception as error:  # For an unreadable tokenizer or invalid sizes.
         raise _unusable(folder, str(error)) from error
     try:
         named = name_weights(_load_weights(weights), config, record.config["model_type"])
@@ -121,14 +121,14 @@ def read_files(source: str = "") -> PretrainedFiles:
 
 
 def _weights_digest(path: Path) -> str:
-    """Hash a file of weights once for each state of the file: 83 MB take a tenth of a first answer."""
+    """Hash a file of weights once per state of the file: hashing 83 MB takes a tenth of the time of a first answer."""
     state = path.stat()
     key = f"{path.resolve()} {state.st_size} {state.st_mtime_ns} {state.st_ino}"
     return keep("digests", key, lambda: file_digest(path).encode()).decode()
 
 
 def make_tokenizer(record: PretrainedRecord) -> Tokenizer:
-    """Build the tokenizer, which cuts texts off at the limit."""
+    """Build the tokenizer, which truncates texts at the limit."""
     return _read_tokenizer(record.tokenizer, record.longest)
 
 
@@ -141,13 +141,13 @@ def _read_tokenizer(text: str, longest: int) -> Tokenizer:
 
 
 def split_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
-    """Split texts into tokens, those of the beginning and the end included."""
-    # One after the other: a batch would be split by threads of its own, which do not survive a fork.
+    """Split texts into tokens, including the start and end tokens."""
+    # One by one: the tokenizer would split a batch on its own threads, which do not survive a fork.
     return [tokenizer.encode(text).ids for text in texts]
 
 
 def find_folder(source: str) -> Path:
-    """Find the folder that is named, or the one that a package of that name carries."""
+    """Return the named folder, or the one that a package of that name contains."""
     if Path(source).is_dir():
         return Path(source)
     spec = find_spec(source) if source.isidentifier() else None
@@ -163,7 +163,7 @@ def find_folder(source: str) -> Path:
 
 
 def _read_encoder(folder: Path) -> PretrainedRecord:
-    """Read the small files of an encoder; raise ModelUnusable where one is missing or damaged."""
+    """Read the small files of an encoder; raise ModelUnusable if one is missing or damaged."""
     config, tokenizer = _read_json(folder / "config.json"), _read_text(folder / "tokenizer.json")
     modules = _read_json(folder / "modules.json") if (folder / "modules.json").is_file() else []
     pooling, limit = "mean", None
@@ -180,7 +180,7 @@ def _read_encoder(folder: Path) -> PretrainedRecord:
 
 
 def _read_pooling(path: Path) -> str:
-    """Read which states a vector is made of."""
+    """Return how a vector is made from the states."""
     record = _read_json(path)
     named = record.get("pooling_mode")
     flags = [name for name, value in record.items() if name.startswith("pooling_mode") and value is True]
@@ -193,13 +193,13 @@ def _read_pooling(path: Path) -> str:
 
 
 def _load_weights(path: Path) -> Weights:
-    """Read the weights of a file; raise ModelUnusable for a damaged one."""
+    """Read the weights of a file; raise ModelUnusable if it is damaged."""
     read: Callable[[Path], Weights] = read_weights
     if path.suffix != ".safetensors":
         read = import_object("kbtools.scorers.networks.devices:read_tensors")
     try:
         return read(path)
-    except Exception as error:  # zip files and unpicklers have each their own
+    except Exception as error:  # Zip files and unpicklers each raise their own.
         raise _unusable(path, f"it is damaged ({type(error).__name__})") from error
 
 
@@ -223,12 +223,12 @@ def _unusable(path: Path, reason: str) -> ModelUnusable:
 
 
 _SIZES |= {"intermediate_size": "hidden_dim", "hidden_act": "activation"}
-"""The settings of BERT, and their names in DistilBERT's."""
+"""The settings of BERT, and their names in DistilBERT."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransformerConfig:
-    """The sizes of a transformer; `offset` is the position of the first token, `distances` those that have a bias."""
+    """The sizes of a transformer; `offset` is the first token's position, `distances` the number of distance classes."""
 
     words: int
     positions: int
@@ -243,7 +243,7 @@ class TransformerConfig:
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> Self:
-        """Read what `config.json` says; raise KeyError where it lacks a size, ValueError for another architecture."""
+        """Read the sizes in `config.json`; raise KeyError if one is missing, ValueError for another architecture."""
         family = config["model_type"]
         if family not in FAMILIES:
             raise ValueError(f"models of type {family!r} are not read, only {', '.join(FAMILIES)}")
@@ -283,11 +283,11 @@ class TransformerConfig:
 
 
 def name_weights(weights: Weights, config: TransformerConfig, family: str) -> dict[str, NDArray[np.float32]]:
-    """Return the weights of a file under the names of `Transformer`; raise KeyError where one is missing."""
+    """Return the weights of a file by the names of `Transformer`; raise KeyError if one is missing."""
     named = {_as_bert(name, family): np.asarray(array, dtype=np.float32) for name, array in weights.items()}
     words = {"words.weight": named["embeddings.word_embeddings.weight"]}
     positions = named["embeddings.position_embeddings.weight"]
-    if config.segments:  # a question is of one segment, whose vector is the same at every position
+    if config.segments:  # A question has one segment, whose vector is the same at every position.
         positions = positions + named["embeddings.token_type_embeddings.weight"][0]
     result = {**words, "positions.weight": positions, **_affine(named, "norm", "embeddings.LayerNorm")}
     for number in range(config.layers):
@@ -310,7 +310,7 @@ def _affine(named: Mapping[str, NDArray[np.float32]], own: str, its: str) -> dic
 
 
 def _as_bert(name: str, family: str) -> str:
-    """Spell the name of a weight as BERT does; some files put the model's own name before it."""
+    """Return BERT's name for a weight; some files prefix the model's own name."""
     name = re.sub(rf"^{family.removeprefix('xlm-').replace('camembert', 'roberta')}\.", "", name)
     name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
     for pattern, bert in FAMILIES[family].items():

@@ -1,4 +1,4 @@
-"""Pretrained encoders of sentences without torch, and the network of `encoder` over one."""
+"""Pretrained sentence encoders without torch, and the network of `encoder` that uses one."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -21,18 +21,20 @@ from kbtools.scorers.networks.words import group_by_length
 from kbtools.user_cache import keep
 
 SHARPNESS = 15.0
-"""Log-probability of a cosine of 1. Untrained, with n-gram-idf and half of `lexical`, on the first 3,000 validation
-questions of FBSQ, of the named: 76.6 % are right, 76.8 % at 10, 76.4 % at 20; with `lexical` alone 69.8 %."""
+"""Log-probability of a cosine of 1. Untrained, with n-gram-idf and half of `lexical`, 76.6 % of the named questions
+among the first 3,000 validation questions of FBSQ are right, 76.8 % at 10, 76.4 % at 20; with `lexical` alone 69.8 %.
+"""
 
 UNSEEN = 1.7
-"""What a relation gains that has learned nothing, beside those that questions were seen of, times the share of the
-relations that were. On FBSQ's validation split after 48,887 questions, which saw 59 % of the relations and gave 1: of
-the questions of such relations, given the subject, 96.3 % are right, 94.4 % without it, 98.1 % at 1.5; of all
-relations the right one is first in 77.4 %, 77.5 % without it, 77.1 % at 1.5. After 50 to 3,000 questions a constant 1
-costs 0.7 to 2.9 points."""
+"""Bonus of a relation without a learned part over those seen in training, times the share of relations seen. On FBSQ's
+validation split after training on 48,887 questions, with 59 % of the relations seen and a bonus of 1: questions of
+unseen relations, given the subject, are right in 96.3 %, without a bonus in 94.4 %, at 1.5 in 98.1 %; the right
+relation is first of all in 77.4 %, without a bonus in 77.5 %, at 1.5 in 77.1 %. After 50 to 3,000 questions a constant
+bonus of 1 costs 0.7 to 2.9 points.
+"""
 
 _MINILM = TransformerConfig(30_522, 512, 384, 1_536, 6, 12, 1e-12, offset=0, segments=True, distances=0), "mean"
-"""The sizes of all-MiniLM-L6-v2 and how it pools, whose graph comes with kbtools."""
+"""The sizes and pooling of all-MiniLM-L6-v2, whose graph is part of kbtools."""
 
 _EXPORT = "kbtools.scorers.encoders.encoder_network:export_encoder"
 
@@ -54,7 +56,7 @@ class SentenceForward:
 
     @classmethod
     def of_files(cls, files: PretrainedFiles) -> "SentenceForward":
-        """Build an encoder of its files; torch makes the graph of another one than MiniLM once."""
+        """Build an encoder from its files; except for MiniLM, torch exports the graph once."""
         config = TransformerConfig.read(files.record.config)
         if (config, files.record.pooling) == _MINILM:
             model = Path(__file__).with_name("minilm.onnx").read_bytes()
@@ -75,7 +77,7 @@ class SentenceForward:
 
 
 class EncoderForward:
-    """Scores f(q)·E(r), where E(r) is the vector of a relation's name and a learned part beside it."""
+    """A scorer by f(q)·E(r), where E(r) is the vector of a relation's name plus a learned part."""
 
     def __init__(self, encoder: SentenceForward, names: NDArray[np.float32], learned: NDArray[np.float32]) -> None:
         self.encoder = encoder
@@ -98,7 +100,7 @@ class EncoderForward:
         return scores
 
     def checkpoint(self) -> Checkpoint:
-        """Return all that the network is rebuilt from but its rows."""
+        """Return everything needed to rebuild the network, except its rows."""
         weights = {f"encoder.{name}": array for name, array in self.encoder.weights.items()}
         weights |= {"names": self.names, "learned": self.learned}
         return Checkpoint(asdict(self.encoder.record), (), (), weights, self.encoder.graph)

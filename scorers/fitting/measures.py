@@ -1,4 +1,4 @@
-"""Figures on the validation split: how often gold stands first, a tie as its expected value."""
+"""Measures on the validation split: how often gold is ranked first, with a tie as its expected value."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from kbtools.ranking.contracts import SubjectScorer
 from kbtools.scorers.fitting.splits import Examples
 
 _TOLERANCE = 1e-9
-"""The difference below which subjects of the same types, whose sums are rounded apart, are tied."""
+"""Largest difference, due to rounding of sums, that counts as a tie between subjects of the same types."""
 
 SENTENCES_RIGHT = "of sentences tagged right"
-"""The figure of taggers: sentences whose every word is tagged right (paper, section Additional Analysis)."""
+"""The measure of taggers: sentences whose every word is tagged right (paper, section Additional Analysis)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """The outcome of an epoch: mean loss, CPU seconds of this process, figures on the validation split."""
+    """The result of an epoch: mean loss, CPU seconds of this process, measures on the validation split."""
 
     number: int
     loss: float
@@ -33,7 +33,7 @@ EpochCallback = Callable[[Epoch], None]
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """Functions that a training calls: after an epoch, and after a batch with its epoch and the share of it done."""
+    """Callbacks of a training: after an epoch, and after a batch, with its epoch and the share of it done."""
 
     epoch: EpochCallback = lambda epoch: None
     batch: Callable[[int, float], None] = lambda epoch, share: None
@@ -43,8 +43,8 @@ SILENT = Callbacks()
 
 
 def relation_marks(kb: KnowledgeBase, subjects: NDArray[np.int64], relations: int) -> NDArray[np.bool_]:
-    """Mark the relations that subjects have: (subjects, relations); a subject of row -1 has none."""
-    # For every subject, for every relation it has: marks[subject, relation] = True.
+    """Return a mask of the relations of subjects: (subjects, relations); a subject of row -1 has none."""
+    # marks[subject, relation] = True for every relation of every subject.
     marks = np.zeros((len(subjects), relations), dtype=np.bool_)
     present = np.flatnonzero(subjects >= 0)
     pairs = kb.relations_of(subjects[present].astype(np.uint32))
@@ -53,7 +53,7 @@ def relation_marks(kb: KnowledgeBase, subjects: NDArray[np.int64], relations: in
 
 
 def measure_relations(scores: NDArray[np.floating], examples: Examples, has: NDArray[np.bool_]) -> dict[str, float]:
-    """Return the share of questions whose gold relation is first, a tie as its expected value."""
+    """Return the share of questions whose gold relation is first, with a tie as its expected value."""
     return {
         "of all relations": first_share(scores, examples.relations),
         "given the subject": first_share(np.where(has, scores, -np.inf), examples.relations),
@@ -61,7 +61,7 @@ def measure_relations(scores: NDArray[np.floating], examples: Examples, has: NDA
 
 
 def first_share(scores: NDArray[np.floating], gold: Sequence[int] | NDArray[np.int64]) -> float:
-    """Return the mean chance that gold is drawn from the first of each row; zero for a row without finite scores."""
+    """Return the mean chance of drawing gold from the first of each row; zero for a row without finite scores."""
     right = np.zeros(scores.shape, dtype=np.bool_)
     rows = np.arange(len(scores))
     right[rows, gold] = np.isfinite(scores[rows, gold])
@@ -69,7 +69,7 @@ def first_share(scores: NDArray[np.floating], gold: Sequence[int] | NDArray[np.i
 
 
 class Namesakes:
-    """Questions whose mention names several entities that have the gold relation: one of them is meant."""
+    """Questions whose mention names several entities with the gold relation; one of them is meant."""
 
     def __init__(self, examples: Examples, rows: list[int], entities: list[NDArray[np.uint32]]) -> None:
         self.examples, self.rows, self.entities = examples, rows, entities
@@ -84,7 +84,7 @@ class Namesakes:
             bearers = np.unique(np.concatenate([match.entities for match in matches]))
             pairs = kb.relations_of(bearers)
             has = pairs.values == examples.relations[row]
-            # Each bearer stands once for each relation it has, at most one of them the gold one.
+            # Each entity is repeated for each of its relations, at most one of them the gold one.
             able = bearers[np.repeat(np.arange(len(bearers)), np.diff(pairs.starts))[has]]
             if len(able) > 1 and examples.subjects[row] in able:
                 rows.append(row)
@@ -92,10 +92,10 @@ class Namesakes:
         return cls(examples, rows, entities)
 
     def share_told_apart(self, scorer: SubjectScorer) -> float:
-        """Return the share of questions whose gold subject scores highest, a tie as its expected value."""
+        """Return the share of questions whose gold subject scores highest, with a tie as its expected value."""
         if not self.rows:
             return 0.0
-        # The bearers of all questions lie end to end, so that one call scores them all.
+        # The entities of all questions are concatenated, so that one call scores them all.
         which = np.repeat(np.arange(len(self.rows)), [len(bearers) for bearers in self.entities])
         subjects = np.concatenate(self.entities)
         scores = scorer.score([self.examples.questions[row] for row in self.rows], which=which, subjects=subjects)

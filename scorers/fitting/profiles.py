@@ -1,5 +1,4 @@
-"""Settings and models by the name of a profile: `paper` as published, `best` and `fast` as chosen on FBSQ's validation
-split."""
+"""Settings and models of each profile: `paper` as published, `best` and `fast` chosen on FBSQ's validation split."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,10 +22,11 @@ PROFILES = ("best", "fast", "paper")
 
 _PAPER = TrainingSettings()
 _PAPER_LTG = replace(_PAPER, encoder=replace(_PAPER.encoder, dropout=0.0), fit=replace(_PAPER.fit, learning_rate=0.03))
-"""Dropout regularises the BiGRUs alone (paper, section Experiment Setting)."""
+"""Dropout regularises only the BiGRUs (paper, section Experiment Setting)."""
 _PAPER_EMBED = replace(_PAPER, encoder=replace(_PAPER.encoder, dim=300), fit=replace(_PAPER.fit, optimiser="adagrad"))
-"""The vectors of Embed-AVG are the words' own (paper, section Experiment Setting: 300), and it learns from steps that
-add up at the paper's rate, where the networks with more layers do not (benchmarks/momentum.py)."""
+"""The vectors of Embed-AVG are those of the words (paper, section Experiment Setting: 300). It learns with classic
+momentum at the paper's rate, with which the deeper networks do not (benchmarks/momentum.py).
+"""
 
 _ADAM = FitConfig(epochs=9, batch=64, learning_rate=0.003, optimiser="adam")
 _BEST = TrainingSettings(
@@ -53,7 +53,7 @@ _BY_NAME: dict[str, dict[str, Any]] = {
 _PAPER_TAGGER = TaggerSettings(
     EncoderConfig(dropout=0.5, word_dropout=0.2, spare=0.0, known_words=200_000), FitConfig(epochs=16)
 )
-"""The paper names neither rates of dropout nor epochs; these were chosen on FBSQ's validation split."""
+"""The paper gives neither dropout rates nor numbers of epochs; these were chosen on FBSQ's validation split."""
 
 _BEST_TAGGER = TaggerSettings(
     EncoderConfig(words_dim=100, hidden=100, dropout=0.3, word_dropout=0.1), replace(_ADAM, epochs=8)
@@ -65,15 +65,16 @@ _BEST_TAGGERS = {
     ),
     "bigru-crf+": replace(_BEST_TAGGER, fit=replace(_ADAM, epochs=5)),
 }
-"""Without names of the knowledge base, all words of GloVe are worth knowing; with them, few epochs do."""
+"""Without the names of the knowledge base, all words of GloVe are useful; with them, few epochs suffice."""
 
 _PAPER_TYPES = replace(
     _PAPER,
     encoder=replace(_PAPER.encoder, direct=True),
     fit=replace(_PAPER.fit, learning_rate=0.001, optimiser="adagrad"),
 )
-"""The learning rate of question embeddings with type vectors is slow enough for steps that add up, as
-benchmarks/momentum.py shows; under their sigmoid stands one linear map."""
+"""The learning rate of question embeddings with type vectors is low enough for classic momentum
+(benchmarks/momentum.py); only one linear map is below their sigmoid.
+"""
 
 _PAPER_SUBJECTS = {"type-vector": _PAPER_TYPES, "type-vector-avg": replace(_PAPER_TYPES, encoder=_PAPER_EMBED.encoder)}
 
@@ -82,44 +83,44 @@ _BEST_SUBJECT = replace(_BEST, fit=replace(_ADAM, epochs=6), objective=Objective
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The models of a profile, and the query that they are for."""
+    """The models of a profile, and the query they are for."""
 
     tagger: str
     relations: tuple[str, ...]
     subject: str | None
     pruning: str
     ranked_by: str | None
-    """The subject scorer of the query; `type-cosine` reads the model of `type-vector`."""
+    """The subject scorer of the query; `type-cosine` uses the model of `type-vector`."""
 
     weights: str | None = None
     """The preset of the weights; without one they are chosen on the validation questions."""
 
     in_doubt: tuple[str, ...] = ()
-    """The relation scorers that a learned ranker asks only where one without them is in doubt."""
+    """The relation scorers that a learned ranker uses only if a first ranking without them is uncertain."""
 
     def missing(self) -> tuple[str, ...]:
-        """List the relation scorers that this installation cannot train: `encoder` without a pretrained one."""
+        """Return the relation scorers that this installation cannot train: `encoder` without a pretrained one."""
         return tuple(name for name in self.relations if name == ENCODER and not has_encoder())
 
     def scorers(self) -> list[str]:
-        """List the relation scorers that this installation can train."""
+        """Return the relation scorers that this installation can train."""
         return [name for name in self.relations if name not in self.missing()]
 
     def scorers_in_doubt(self) -> list[str]:
-        """List the relation scorers that are asked in doubt, of those that this installation can train."""
+        """Return the relation scorers for uncertain questions that this installation can train."""
         return [name for name in self.scorers() if name in self.in_doubt]
 
     def models(self) -> list[tuple[str, str]]:
-        """List the models to train, by part and name, in the order in which they are trained.
+        """Return the models to train, by part and name, in training order.
 
-        A pruner that no tagger guides needs none.
+        A pruner without a tagger needs none.
         """
         taggers = [] if self.pruning in UNGUIDED else [(TAGGER, self.tagger)]
         relations = [(RELATION, name) for name in self.scorers()]
         return [*taggers, *relations, *([(SUBJECT, self.subject)] if self.subject else [])]
 
     def system(self, *, typed: bool) -> System:
-        """Return the system; over a knowledge base without types no scorer tells subjects apart."""
+        """Return the system; without types in the knowledge base it has no subject scorer."""
         subject = self.ranked_by if typed else None
         return System(
             self.pruning,
@@ -147,12 +148,12 @@ PLANS = {
 def profile_settings(profile: str, part: str, name: str) -> Any:
     """Return the settings of a model; other plugins get the first settings of the part.
 
-    TransE has one set of settings, whatever the profile.
+    TransE has the same settings in every profile.
     """
     if profile not in PROFILES:
         raise BadSetting(f"no profile {profile!r}; known: {', '.join(PROFILES)}", name=profile)
     paper = profile == "paper"
-    if part == RELATION:  # with or without `+`
+    if part == RELATION:  # With or without `+`.
         return _BY_NAME[profile].get(name.removesuffix("+"), _PAPER if paper else _BEST)
     if part == TAGGER:
         return _PAPER_TAGGER if paper else _BEST_TAGGERS.get(name, _BEST_TAGGER)

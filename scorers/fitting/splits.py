@@ -1,4 +1,4 @@
-"""Annotated questions that models learn from and are measured on, with their mentions and the rows of their facts."""
+"""Annotated questions for training and validation, with their mentions and the rows of their facts."""
 
 import hashlib
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from kbtools.text.ngrams import Ngram
 from kbtools.text.question import MarkedQuestion, Question
 
 _MOST_UNKNOWN = 0.05
-"""The share of questions whose relation the knowledge base may lack before the file is refused.
+"""Largest share of questions with a relation that the knowledge base lacks before the file is refused.
 
-FBSQ lacks none of its own; a file of another knowledge base lacks nearly all.
+FBSQ's own file has none; a file for another knowledge base has almost only such questions.
 """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Examples:
-    """Annotated questions in columns; `subjects` is -1 where the knowledge base lacks the subject.
+    """Annotated questions in columns; `subjects` is -1 if the knowledge base lacks the subject.
 
-    `mentions` is nothing where no name of the subject is in the question; `unknown` counts the questions that were
-    left out because the knowledge base lacks their relation.
+    A mention is None if no name of the subject is in the question; `unknown` counts the questions left out because the
+    knowledge base lacks their relation.
     """
 
     questions: list[MarkedQuestion]
@@ -41,7 +41,7 @@ class Examples:
 
 
 def read_examples(kb: KnowledgeBase, path: Path) -> Examples:
-    """Read an annotated file; raise BadQuestions where too few of its relations are the knowledge base's."""
+    """Read an annotated file; raise BadQuestions if the knowledge base lacks too many of its relations."""
     rows = {relation: row for row, relation in enumerate(kb.relations)}
     annotated = read_gold(path, kb)
     known = [gold for gold in annotated if gold.relation in rows]
@@ -56,7 +56,7 @@ def read_examples(kb: KnowledgeBase, path: Path) -> Examples:
     subjects = find_rows(kb, [gold.subject for gold in known])
     texts = [Question.read(gold.text) for gold in known]
     mentions = label_mentions(kb, texts, subjects=subjects)
-    # Without a name of its subject a question has no mention: all of its words are context.
+    # A question without a name of its subject has no mention: all its words are context.
     questions = [
         MarkedQuestion(text, mention.start, mention.end) if mention else MarkedQuestion(text, 0, 0)
         for text, mention in zip(texts, mentions, strict=True)
@@ -67,7 +67,7 @@ def read_examples(kb: KnowledgeBase, path: Path) -> Examples:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labelled:
-    """Questions whose mention is known, and the words of it, first and last, among those that a tagger reads."""
+    """Questions with a known mention, and its first and last word among those that a tagger reads."""
 
     questions: list[Question]
     spans: list[tuple[int, int]]
@@ -77,7 +77,7 @@ class Labelled:
 
 
 def label_questions(examples: Examples, *, split: str) -> Labelled:
-    """Keep the questions in which a name of the subject was found; raise BadQuestions where there is none."""
+    """Return the questions that contain a name of their subject; raise BadQuestions if there are none."""
     labelled = Labelled([], [])
     for question, mention in zip(examples.questions, examples.mentions, strict=True):
         span = word_span(question.question, mention) if mention else None
@@ -94,14 +94,14 @@ def label_questions(examples: Examples, *, split: str) -> Labelled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Splits:
-    """The questions to learn from, and those to measure on while learning."""
+    """The questions for training and for validation."""
 
     train: Examples
     valid: Examples
 
     @classmethod
     def read(cls, kb: KnowledgeBase, *, train: Path, valid: Path) -> "Splits":
-        """Read both files; raise BadQuestions or InputError where one cannot be used."""
+        """Read both files; raise BadQuestions or InputError if one cannot be used."""
         splits = cls(read_examples(kb, train), read_examples(kb, valid))
         if len(np.unique(splits.train.relations)) < 2:
             raise BadQuestions(f"{train}: every question has the same relation, expected at least two", path=str(train))

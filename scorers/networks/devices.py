@@ -1,4 +1,4 @@
-"""Devices that networks compute on, and their memory: one argument, resolved once."""
+"""Devices of networks and their memory; a device is one argument, resolved once."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,19 +19,19 @@ from kbtools.scorers.networks.words import TEXTS_AT_ONCE
 _Network = TypeVar("_Network", bound=nn.Module)
 
 _FEW = 16
-"""Texts that one thread scores: BiGRU over as many takes 15 ms, and 55 on two threads of a busy machine."""
+"""Most texts scored on one thread: a BiGRU takes 15 ms for as many, and 55 on two threads of a busy machine."""
 
 NUMBER = 4
 """Bytes of a weight."""
 
 _FULL = ("out of memory", "can't allocate memory")
-"""The words of devices that have no error of their own for it: mps and cpu."""
+"""Error texts of devices that have no error type of their own: mps and cpu."""
 
 
 def resolve_device(name: str) -> torch.device:
-    """Find a device by its name (`cpu`, `cuda`, `cuda:1`, `mps`); raise UnknownDevice where it is not there.
+    """Return a device by its name (`cpu`, `cuda`, `cuda:1`, `mps`); raise UnknownDevice if it does not exist.
 
-    Under a launcher `cuda` is for each process the GPU of its place.
+    Under a launcher, `cuda` is a different GPU for each process of a machine.
     """
     if processes() > 1:
         if name not in ("cpu", "cuda"):
@@ -61,7 +61,7 @@ def resolve_device(name: str) -> torch.device:
 
 @contextmanager
 def memory_named(batch: int, *, instead: str = "lower --batch (half of it is a good start)") -> Iterator[None]:
-    """Raise DeviceFull, which names the batch size and what to do, if a device runs out of memory."""
+    """Raise DeviceFull, with the batch size and advice, if a device runs out of memory."""
     try:
         yield
     except RuntimeError as error:
@@ -75,9 +75,9 @@ def memory_named(batch: int, *, instead: str = "lower --batch (half of it is a g
 
 @contextmanager
 def scoring(texts: int) -> Iterator[None]:
-    """Compute without gradients, `TEXTS_AT_ONCE` texts at a time, and a few texts on one thread.
+    """Compute without gradients, and on one thread for a few texts.
 
-    Threads that share so little wait for each other: on two cores that do other work too, ten times as long.
+    Threads with so little work wait for each other: ten times as long on two busy cores.
     """
     threads = torch.get_num_threads()
     alone = texts <= _FEW and threads > 1
@@ -92,7 +92,7 @@ def scoring(texts: int) -> Iterator[None]:
 
 
 def build_network(build: Callable[[], _Network]) -> _Network:
-    """Build a network on the CPU, whose weights are counted before they are there; raise DeviceFull for too many."""
+    """Build a network on the CPU; raise DeviceFull if its weights, counted beforehand, are too many."""
     with torch.device("meta"):
         numbers = count_numbers(build())
     check_memory(NUMBER * numbers, torch.device("cpu"), instead="lower --set dim, hidden or words-dim")
@@ -113,7 +113,7 @@ def arrays(network: nn.Module) -> dict[str, NDArray[Any]]:
 
 def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
     """Read the weights of a `pytorch_model.bin`."""
-    # Weights alone: a pickle could run code, and a model may come from anybody.
+    # Only weights: a pickle could run code, and models come from anywhere.
     tensors = torch.load(path, map_location="cpu", weights_only=True)
     return {name: np.asarray(tensor.numpy()) for name, tensor in tensors.items()}
 
@@ -123,7 +123,7 @@ def count_numbers(network: nn.Module) -> int:
 
 
 def check_memory(needed: int, device: torch.device, *, instead: str) -> None:
-    """Raise DeviceFull where a device has fewer bytes free than needed."""
+    """Raise DeviceFull if a device has less free memory than needed."""
     free = free_memory(device)
     if free is not None and needed > free:
         raise DeviceFull(

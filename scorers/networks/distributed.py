@@ -1,6 +1,6 @@
-"""Several processes that train one network: each takes its share of every batch, and all take the same step.
+"""Training of one network by several processes: each computes a share of every batch, and all make the same step.
 
-`torchrun` starts them. Without it there is one process, and nothing here does anything.
+`torchrun` starts them. Without it there is one process, and these functions do nothing.
 """
 
 import os
@@ -21,7 +21,7 @@ _Result = TypeVar("_Result")
 
 
 def processes() -> int:
-    """Count the processes that the launcher started; one without a launcher."""
+    """Return the number of processes that the launcher started; one without a launcher."""
     return int(os.environ["WORLD_SIZE"]) if dist.is_torchelastic_launched() else 1
 
 
@@ -42,7 +42,7 @@ def _join() -> None:
 
 
 def leave() -> None:
-    """End one of several processes when all is done, at once: torch's threads may abort one that shuts down slowly."""
+    """End one of several processes immediately, since torch's threads may abort a slow shutdown."""
     if processes() > 1:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -50,7 +50,7 @@ def leave() -> None:
 
 
 def once(work: Callable[[], _Result]) -> _Result | None:
-    """Run work in the first process alone, such as writing, and return its result; None in the others, which wait."""
+    """Do work such as writing in the first process only, and return its result; None in the others, which wait."""
     result = work() if rank() == 0 else None
     if processes() > 1:
         _join()
@@ -59,7 +59,7 @@ def once(work: Callable[[], _Result]) -> _Result | None:
 
 
 def check_agreement(*numbers: int) -> None:
-    """Raise BadLaunch unless every process is about to do the same, told by some numbers."""
+    """Raise BadLaunch unless the numbers, which describe the next step, are the same in every process."""
     if processes() == 1:
         return
     _join()
@@ -73,7 +73,7 @@ def check_agreement(*numbers: int) -> None:
 
 
 def share(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the examples of a batch that this process computes; there may be none."""
+    """Return the examples of a batch that this process computes; may be empty."""
     return rows[rank() :: processes()]
 
 
@@ -86,7 +86,7 @@ def summed(value: Tensor) -> Tensor:
 
 @torch.no_grad()
 def sum_gradients(network: nn.Module) -> None:
-    """Sum the gradients of all processes: dense ones in one message, sparse ones by the rows that they have."""
+    """Sum the gradients of all processes: dense ones in one message, sparse ones by their rows."""
     if processes() == 1:
         return
     tables = {table.weight for table in network.modules() if isinstance(table, nn.Embedding) and table.sparse}
@@ -103,15 +103,15 @@ def sum_gradients(network: nn.Module) -> None:
 
 
 def _sum_rows(table: nn.Parameter) -> Tensor | None:
-    """Sum the sparse gradients that the processes have for a table, which is never made whole."""
+    """Sum the sparse gradients of all processes for a table, without a dense copy."""
     rows, values = torch.empty(0, dtype=torch.int64, device=table.device), table.new_empty(0, table.shape[1])
     if table.grad is not None:
-        gradient = table.grad.coalesce()  # a row once, whatever the batch holds
+        gradient = table.grad.coalesce()  # Each row once, even if it occurs several times in the batch.
         rows, values = gradient.indices()[0], gradient.values()
     counts = [int(count) for count in _gather(torch.tensor(len(rows), device=table.device))]
     if not any(counts):
         return None
-    # Tensors that are gathered must have one shape: shorter ones are filled up, and cut again.
+    # Gathered tensors must have one shape: shorter ones are padded, and cut afterwards.
     missing = max(counts) - len(rows)
     all_rows = [part[:count] for part, count in zip(_gather(F.pad(rows, (0, missing))), counts, strict=True)]
     all_values = [part[:count] for part, count in zip(_gather(F.pad(values, (0, 0, 0, missing))), counts, strict=True)]
@@ -120,7 +120,7 @@ def _sum_rows(table: nn.Parameter) -> Tensor | None:
 
 
 def _gather(tensor: Tensor) -> list[Tensor]:
-    """List the tensors of all processes, which have one shape."""
+    """Return the tensors of all processes, which have one shape."""
     parts = [torch.empty_like(tensor) for _ in range(processes())]
     dist.all_gather(parts, tensor.contiguous())
     return parts

@@ -1,4 +1,4 @@
-"""Networks of torch as graphs of ONNX operators, which ONNX Runtime computes where torch is not imported."""
+"""Export of torch networks as ONNX graphs, for ONNX Runtime in processes without torch."""
 
 import copy
 import warnings
@@ -14,31 +14,32 @@ from torch import Tensor, nn
 from kbtools.scorers.networks.checkpoint import Graph, Weights
 
 _OPSET = 20
-"""The version of the operators: Gelu came with 20."""
+"""The version of the operators; Gelu came with 20."""
 
 _SMALL = 1_024
-"""Bytes of a constant that stays inside the graph: shapes, places and factors."""
+"""Largest constant, in bytes, that stays inside the graph: shapes, places and factors."""
 
 
 def export_graph(network: nn.Module, inputs: Mapping[str, tuple[Tensor, Sequence[str]]]) -> tuple[Graph, Weights]:
-    """Return the graph of a network, and the weights that it needs in another layout than the network's own.
+    """Return the graph of a network, and the weights whose layout differs from the network's.
 
-    `inputs` are examples of what `forward` takes, each with the names of its dimensions of any size. A network with a
-    GRU also takes the lengths of the texts, and its states are those of each text alone.
+    `inputs` are example arguments of `forward`, each with the names of its variable dimensions. A network with a GRU
+    also takes the lengths of the texts, so that padding does not change its states.
     """
     recurrent = any(isinstance(module, nn.GRU) for module in network.modules())
     written = BytesIO()
     with warnings.catch_warnings():
-        # torch warns that it has a newer exporter, which takes 8 seconds instead of 0.4 and knows no lengths of texts.
+        # torch warns that it has a newer exporter, which takes 8 seconds instead of 0.4 and does not support text
+        # lengths.
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            # On the CPU, and a copy: the network may be saved between two steps on a GPU.
+            # A copy on the CPU: the network may be saved between two steps on a GPU.
             copy.deepcopy(network).cpu().eval(),
             tuple(example for example, _ in inputs.values()),
             written,  # type: ignore[arg-type] # it writes to any file, which its signature leaves out
             dynamo=False,
             opset_version=_OPSET,
-            # The exporter lays out the weights of GRUs anew, for which it needs their values.
+            # The exporter rearranges the weights of GRUs, for which it needs their values.
             export_params=recurrent,
             input_names=list(inputs),
             output_names=["output"],
@@ -46,7 +47,7 @@ def export_graph(network: nn.Module, inputs: Mapping[str, tuple[Tensor, Sequence
         )
     model = onnx.load_from_string(written.getvalue())
     graph, own = model.graph, network.state_dict()
-    # A session copies its weights, but not its inputs: tables of words are read where they are mapped into memory.
+    # A session copies its weights but not its inputs, so tables of words stay memory-mapped.
     tables = [f"{name}.weight" for name, module in network.named_modules() if isinstance(module, nn.Embedding)]
     for weight in [value for value in graph.input if value.name in own]:
         graph.input.remove(weight)
@@ -62,7 +63,7 @@ def export_graph(network: nn.Module, inputs: Mapping[str, tuple[Tensor, Sequence
     given = [tensor for tensor in graph.initializer if tensor.name in own or len(tensor.raw_data) > _SMALL]
     laid_out = {tensor.name: np.array(numpy_helper.to_array(tensor)) for tensor in given if tensor.name not in own}
     for tensor in given:
-        # Declared alone: the session is given the values.
+        # Only declared: the session receives the values.
         tensor.ClearField("raw_data")
         tensor.data_location = onnx.TensorProto.EXTERNAL
         tensor.external_data.add(key="location", value="memory")

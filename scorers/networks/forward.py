@@ -1,9 +1,8 @@
-"""The networks over words on a CPU without torch: they take a fraction of its time to start, and of its time for a
-question alone.
+"""Networks over words on a CPU without torch, which start and answer a single question in a fraction of its time.
 
-ONNX Runtime computes what training exported. The two networks of the profile `fast` are NumPy instead: to load ONNX
-Runtime takes 40 ms and 21 MB, a tenth of the first answer, and a question takes 9 us by either for `embed-avg`, 120 us
-by NumPy and 42 us by a session for `ltg-cnn`.
+ONNX Runtime computes the exported networks. The two networks of the profile `fast` use NumPy instead: loading ONNX
+Runtime takes 40 ms and 21 MB, a tenth of the first answer, and a question takes 9 us either way for `embed-avg`, and
+for `ltg-cnn` 120 us with NumPy and 42 us with a session.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from kbtools.scorers.networks.sessions import Session
 
 UNKNOWN_ROW = 1
-"""The row of the unknown word, or unknown part of one."""
+"""The row of the unknown word or unknown part of a word."""
 
 SESSION = "kbtools.scorers.networks.sessions:Session"
 
@@ -30,13 +29,13 @@ _Vectors = NDArray[np.float32]
 
 
 class Forward(ABC):
-    """The forward pass of an encoder, from texts to vectors, each at least one word long."""
+    """The forward pass of an encoder, from texts of at least one word to vectors."""
 
     def __init__(self, saved: Checkpoint) -> None:
         self.rows = rows_by_part(saved.vocabulary)
 
     def look_up(self, texts: Sequence[Sequence[str]]) -> list[int]:
-        """List the rows of the words of texts, one text after the other."""
+        """Return the rows of the words of texts, one text after the other."""
         return [self.rows.get(word, UNKNOWN_ROW) for text in texts for word in text]
 
     @abstractmethod
@@ -60,14 +59,14 @@ class EmbedAverageForward(Forward):
 
 
 FEW = 12
-"""Texts that a recurrent network reads in one pass whatever their lengths, as the mentions of a question alone are.
+"""Most texts that a recurrent network reads in one pass of mixed lengths, such as the mentions of one question.
 
-Two to four take three fifths of the time that a pass for each length takes, twelve three quarters, sixteen as long.
+Two to four texts take three fifths of the time of a pass per length, twelve three quarters, sixteen as long.
 """
 
 
 class BiGRUForward(Forward):
-    """The last states of gated recurrent units in both directions, as training exported them."""
+    """The last states of an exported bidirectional GRU."""
 
     def __init__(self, saved: Checkpoint) -> None:
         super().__init__(saved)
@@ -79,7 +78,7 @@ class BiGRUForward(Forward):
         return np.concatenate(vectors)[np.argsort([row for group in groups for row in group])]
 
     def read(self, texts: Sequence[Sequence[str]]) -> _Vectors:
-        """Encode texts in one pass, the shorter ones filled up: (texts, dim)."""
+        """Encode texts in one pass, the shorter ones padded: (texts, dim)."""
         lengths = np.array([len(text) for text in texts], dtype=np.int32)
         tokens = np.zeros((len(texts), lengths.max()), dtype=np.int64)
         tokens[np.arange(lengths.max()) < lengths[:, None]] = self.look_up(texts)
@@ -87,7 +86,7 @@ class BiGRUForward(Forward):
 
 
 class LetterTrigramForward(Forward):
-    """A convolution over bags of letter trigrams, the greatest over the words, and a projection."""
+    """A convolution over bags of letter trigrams, the maximum over the words, and a projection."""
 
     def __init__(self, saved: Checkpoint) -> None:
         super().__init__(saved)
@@ -98,10 +97,10 @@ class LetterTrigramForward(Forward):
         distinct: dict[str, int] = {}
         words = np.array([distinct.setdefault(word, len(distinct)) for text in texts for word in text])
         bags = [[self.rows.get(part, UNKNOWN_ROW) for part in letter_trigrams(word)] for word in distinct]
-        bags.append([UNKNOWN_ROW])  # in the place of the word beyond either end of a text
+        bags.append([UNKNOWN_ROW])  # Stands for the word beyond either end of a text.
         parts = self.trigrams[[row for bag in bags for row in bag]]
         summed = np.add.reduceat(parts, _starts_of(np.array([len(bag) for bag in bags])))
-        summed[-1] = 0.0  # it adds nothing
+        summed[-1] = 0.0  # It adds nothing.
         before, here, after = np.split(summed, 3, axis=1)
         sizes = np.array([len(text) for text in texts])
         starts = _starts_of(sizes)
@@ -115,7 +114,7 @@ class LetterTrigramForward(Forward):
 
 
 class DotForward:
-    """The scores f(q)·E(x) of texts against every row of a table, without torch: what `DotScorer` gives."""
+    """The scores f(q)·E(x) of texts against every row of a table, without torch: equal to those of `DotScorer`."""
 
     def __init__(self, encoder: Forward, saved: Checkpoint) -> None:
         self.encoder = encoder
@@ -133,16 +132,16 @@ class DotForward:
         return scores
 
     def checkpoint(self) -> Checkpoint:
-        """Return what the network was rebuilt from."""
+        """Return the checkpoint of the network."""
         return self.saved
 
 
 @lru_cache(4)
 def rows_by_part(vocabulary: tuple[str, ...]) -> dict[str, int]:
-    """Number the words of a vocabulary, or their parts; networks of one training share theirs, of 50,000 words."""
+    """Number the words of a vocabulary, or their parts; cached, as networks of one training share 50,000 words."""
     return {part: row for row, part in enumerate(vocabulary)}
 
 
 def _starts_of(sizes: NDArray[np.int64]) -> NDArray[Any]:
-    """Return where each of several parts starts that lie end to end."""
+    """Return the start of each of several concatenated parts."""
     return np.cumsum(sizes) - sizes

@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from kbtools.scorers.networks.word_networks import DotScorer, Encoder
 
 _BY_ROW = ("table", "bias")
-"""The weights that have an entry for each row."""
+"""The weights with an entry for each row."""
 
 
 @dataclass(frozen=True, slots=True)
 class _BuiltInEncoder:
-    """An encoder in two forms: the network that training and GPUs import, and its forward pass without torch."""
+    """An encoder in two forms: the torch network for training and GPUs, and its forward pass without torch."""
 
     network: str
     forward: type[Forward]
 
 
 _TORCH = "kbtools.scorers.networks.word_networks"
-"""The module of the networks as torch trains them."""
+"""The module of the torch networks."""
 
 EMBED_AVERAGE = _BuiltInEncoder(f"{_TORCH}:EmbedAverage", EmbedAverageForward)
 BIGRU = _BuiltInEncoder(f"{_TORCH}:BiGRU", BiGRUForward)
@@ -71,10 +71,10 @@ class TrainedNetwork(SavedNetwork):
     network: Network
     encoder: ClassVar["type[Encoder] | _BuiltInEncoder"]
     symbol: ClassVar[bool] = False
-    """Whether a symbol stands for the mention in the words that the network reads."""
+    """Whether the network reads a symbol in place of the mention."""
 
     what: ClassVar[str]
-    """The rows in one word, for messages: relations, or types."""
+    """The kind of rows, for messages: relations or types."""
 
     biased: ClassVar[bool] = False
 
@@ -85,7 +85,7 @@ class TrainedNetwork(SavedNetwork):
     @classmethod
     @abstractmethod
     def rows_of(cls, kb: KnowledgeBase) -> Sequence[str]:
-        """List the relations or types that the table has a row for."""
+        """Return the relations or types that the table has a row for."""
         ...
 
     @classmethod
@@ -96,7 +96,7 @@ class TrainedNetwork(SavedNetwork):
 
     @classmethod
     def encoder_class(cls) -> "type[Encoder]":
-        """Import the encoder as torch trains it; raise MissingDependency where torch is not there."""
+        """Import the torch encoder; raise MissingDependency without torch."""
         if not isinstance(cls.encoder, _BuiltInEncoder):
             return cls.encoder
         encoder: type[Encoder] = import_object(cls.encoder.network)
@@ -130,9 +130,9 @@ class TrainedNetwork(SavedNetwork):
 
     @classmethod
     def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
-        """Rebuild a trained network, its rows in the order of the knowledge base's; raise ModelError for other rows."""
+        """Rebuild a trained network, its rows in the order of the knowledge base; raise ModelError for other rows."""
         saved, rows = read_checkpoint(folder), cls.rows_of(kb)
-        # A table is learned in the order of the knowledge base it was trained on; this one may list its rows otherwise.
+        # The table has the order of the training's knowledge base; this one may list its rows otherwise.
         saved = saved.in_order(match_rows(folder, trained=saved.rows, present=rows, what=cls.what), by_row=_BY_ROW)
         if isinstance(cls.encoder, _BuiltInEncoder) and without_torch(device):
             with other_network(folder):
@@ -143,18 +143,18 @@ class TrainedNetwork(SavedNetwork):
 
     @property
     def trainable(self) -> "DotScorer":
-        """The network as torch trains it, which `new` makes."""
+        """The torch network, for training; made by `new`."""
         trainable: DotScorer = self.network  # type: ignore[assignment]
         return trainable
 
     @classmethod
     def text(cls, question: MarkedQuestion) -> tuple[str, ...]:
-        """Read the words that the network sees; a question without any is one unknown word."""
+        """Return the words that the network reads; a question without any is one unknown word."""
         return tuple(question.words(symbol=SYMBOL if cls.symbol else None)) or (UNKNOWN,)
 
     def score_questions(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
-        """Score questions, those that read the same only once: (questions, rows)."""
-        # With a symbol for the mention many questions read alike, and one score serves them.
+        """Score questions, equal texts only once: (questions, rows)."""
+        # With a symbol for the mention many questions have the same text, and share one score.
         texts: dict[tuple[str, ...], int] = {}
         places = [texts.setdefault(self.text(question), len(texts)) for question in questions]
         return self.score_texts(list(texts))[places]

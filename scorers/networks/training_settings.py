@@ -11,7 +11,7 @@ _Changed = TypeVar("_Changed", bound=Any)
 
 _OBJECTIVES = ("cross-entropy", "hinge")
 _MOST_SEED = 2**32
-"""Seeds end here so that those of epochs and processes, which are made of them, stay within what torch takes."""
+"""Limit of seeds, so that the seeds derived for epochs and processes stay within torch's range."""
 
 _OPTIMISERS = ("adam", "adagrad", "adagrad-averaged", "row-adagrad")
 
@@ -23,7 +23,7 @@ def _setting(default: Any, help: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class EncoderConfig:
-    """The sizes of an encoder, and what is dropped while it trains; an encoder reads those that concern it."""
+    """The sizes of an encoder, and its dropout in training; an encoder uses those that apply to it."""
 
     dim: int = _setting(256, "Dimensions of f(q) and E(r).")
     words_dim: int = _setting(300, "Dimensions of a word's vector (paper, Experiment Setting: 300).")
@@ -48,7 +48,7 @@ class EncoderConfig:
 
 @dataclass(frozen=True, slots=True)
 class FitConfig:
-    """The length and the speed of a training; the learning rate falls to zero in equal steps."""
+    """The length and speed of a training; the learning rate falls to zero in equal steps."""
 
     epochs: int = _setting(15, "Passes over the questions.")
     batch: int = _setting(256, "Questions in a batch (paper, Experiment Setting: 256).")
@@ -76,7 +76,7 @@ class FitConfig:
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveConfig:
-    """The loss, and what the hinge needs of it."""
+    """The loss, and the parameters of the hinge."""
 
     objective: str = _setting("hinge", "cross-entropy over all relations, or hinge (paper, Parameter Estimation).")
     margin: float = _setting(0.1, "The margin of the hinge (paper, Experiment Setting: 0.1).")
@@ -117,7 +117,7 @@ class TaggerSettings:
 
 @dataclass(frozen=True, slots=True)
 class PretrainedConfig:
-    """A pretrained encoder, how much of it is trained, and what is dropped while it trains."""
+    """A pretrained encoder, how much of it is trained, and its dropout in training."""
 
     pretrained: str = _setting("", "A folder or a package with a pretrained encoder; else KBTOOLS_ENCODER, or minilm.")
     trained_layers: int = _setting(2, "Number of last layers of a pretrained encoder to train; the others are fixed.")
@@ -160,12 +160,12 @@ class TransESettings:
 
 
 def setting_parts(settings: Any) -> dict[str, str]:
-    """List every setting by name, with the part of the settings that holds it."""
+    """Return the part of the settings that holds each setting, by name."""
     return {setting.name: part.name for part in fields(settings) for setting in fields(getattr(settings, part.name))}
 
 
 def change_settings(settings: _Changed, changes: Mapping[str, Any]) -> _Changed:
-    """Change settings by name, whichever part they belong to; raise BadSetting for one that does not exist."""
+    """Change settings by name, in any part; raise BadSetting for one that does not exist."""
     known = setting_parts(settings)
     for spelt, value in changes.items():
         name = spelt.replace("-", "_")
@@ -173,7 +173,7 @@ def change_settings(settings: _Changed, changes: Mapping[str, Any]) -> _Changed:
             raise BadSetting(f"no setting {spelt!r}; known: {', '.join(known)}", name=spelt)
         part = getattr(settings, known[name])
         kind = type(getattr(part, name))
-        # A whole number will do for a decimal one; True is an int to Python, and no number of epochs.
+        # An integer is accepted for a float; True is an int to Python, but not a number of epochs.
         if not isinstance(value, int | float if kind is float else kind) or (kind is not bool and value is True):
             raise BadSetting(f"setting {spelt!r} is {value!r}, expected a value of type {kind.__name__}", name=spelt)
         settings = replace(settings, **{known[name]: replace(part, **{name: kind(value)})})

@@ -1,7 +1,7 @@
-"""The one network of the paper, every score f(q)·E(x) (Eq. 10), as torch trains it and a GPU computes it.
+"""The one network of the paper, every score f(q)·E(x) (Eq. 10), in torch for training and GPUs.
 
-Its encoders, f or g, lead from the words of a text to a vector: Embed-AVG (paper, Evaluation and Baselines), BiGRU or
-letter trigrams.
+Its encoders, f or g, map the words of a text to a vector: Embed-AVG (paper, Evaluation and Baselines), BiGRU or letter
+trigrams.
 """
 
 from abc import ABC, abstractmethod
@@ -33,10 +33,10 @@ _RANGE = 0.08
 """Parameters start uniformly within -RANGE and RANGE (paper, section Experiment Setting)."""
 
 _TABLE = "table"
-"""The name of the vectors of rows among the weights; torch encodes those of names itself."""
+"""The weight with the vectors of rows; those of names are encoded by torch."""
 
 _WINDOW = 3
-"""Words that a filter sees: one before, the word, one after."""
+"""Words seen by a filter: one before, the word, one after."""
 
 
 _Inputs = tuple[Tensor, ...]
@@ -46,10 +46,10 @@ _Texts = Sequence[Sequence[str]]
 
 
 class WordEmbedding(nn.Embedding):
-    """A vector for each word; in training, some words become unknown, so that the unknown word is trained.
+    """A vector for each word; in training, random words become unknown, so that the unknown word is trained.
 
-    The symbol is never dropped. Dimensions beyond those of a given vector start within `spare` of zero: at zero, a
-    word that training has not seen is read by its given vector alone.
+    The symbol is never dropped. Dimensions beyond those of a given vector start within `spare` of zero; with 0, a word
+    not seen in training is represented by its given vector only.
     """
 
     def __init__(self, vocabulary: Sequence[str], dim: int, *, word_dropout: float) -> None:
@@ -58,10 +58,10 @@ class WordEmbedding(nn.Embedding):
         self.rows = {word: row for row, word in enumerate(vocabulary)}
 
     def initialise(self, words: WordVectors, *, spare: float = _RANGE) -> None:
-        """Start from given vectors where there are some (paper, section Experiment Setting)."""
+        """Start from given vectors if there are any (paper, section Experiment Setting)."""
         if not len(words.words):
             return
-        # Dimensions that the vectors have are theirs; the rest keep what `initialise` drew, scaled down to `spare`.
+        # Dimensions of the vectors are copied; the others keep what `initialise` drew, scaled down to `spare`.
         known = {word: row for row, word in enumerate(words.words)}
         rows = [(row, known[word]) for word, row in self.rows.items() if word in known]
         if not rows:
@@ -98,7 +98,7 @@ class Encoder(nn.Module, ABC):
     """A network from texts of one length, in words, to vectors: (batch, dim)."""
 
     names: ClassVar[bool] = False
-    """Whether the encoder also reads the names of relations, of any length, in place of a learned table."""
+    """Whether the encoder also reads names of relations, of any length, in place of a learned table."""
 
     def __init__(self, config: EncoderConfig, vocabulary: Sequence[str]) -> None:
         super().__init__()
@@ -108,20 +108,19 @@ class Encoder(nn.Module, ABC):
     @classmethod
     @abstractmethod
     def collect(cls, texts: _Texts, *, words: WordVectors, config: EncoderConfig) -> list[str]:
-        """List the vocabulary of an encoder for such texts: words, or parts of words, by row."""
+        """Return the vocabulary of an encoder for such texts: words, or parts of words, by row."""
         ...
 
     @property
     def dim(self) -> int:
-        """The dimensions of the vectors."""
         return self.config.dim
 
     def initialise(self, words: WordVectors) -> None:
-        """Start from word vectors; an encoder that reads none leaves them."""
+        """Start from word vectors; an encoder without word vectors ignores them."""
 
     @abstractmethod
     def collate(self, texts: _Texts) -> _Inputs:
-        """Build the tensors that `forward` takes from texts of one length, at least 1."""
+        """Build the inputs of `forward` from texts of one length, at least 1."""
         ...
 
     @abstractmethod
@@ -130,12 +129,12 @@ class Encoder(nn.Module, ABC):
         ...
 
     def graph(self) -> tuple[Graph | None, Weights]:
-        """Return what ONNX Runtime computes in place of torch, if anything, and the weights that only it needs."""
+        """Return the graph for ONNX Runtime, if any, and the weights that only the graph needs."""
         return None, {}
 
 
 class WordEncoder(Encoder):
-    """An encoder that starts from a vector for each word; a subclass says what `forward` makes of them."""
+    """An encoder that starts from a vector for each word; subclasses define `forward`."""
 
     def __init__(self, config: EncoderConfig, vocabulary: Sequence[str], *, words_dim: int | None = None) -> None:
         super().__init__(config, vocabulary)
@@ -154,13 +153,13 @@ class WordEncoder(Encoder):
 
 def moved(inputs: _Inputs, device: torch.device) -> _Inputs:
     """Move collated tensors to a device."""
-    if device.type == "cuda":  # from pinned memory the copy runs while the next tensors are collated
+    if device.type == "cuda":  # From pinned memory the copy overlaps with collating the next tensors.
         return tuple(tensor.pin_memory().to(device, non_blocking=True) for tensor in inputs)
     return tuple(tensor.to(device) for tensor in inputs)
 
 
 class EmbedAverage(WordEncoder):
-    """The average of the word vectors; `dim` is that of the words, since nothing projects them."""
+    """The average of the word vectors; `dim` is that of the words, since there is no projection."""
 
     def forward(self, tokens: Tensor) -> Tensor:  # type: ignore[override]
         """Tokens (batch, length) -> (batch, dim)."""
@@ -169,15 +168,15 @@ class EmbedAverage(WordEncoder):
 
 
 class BiGRU(WordEncoder):
-    """Gated recurrent units in both directions, whose final hidden states are projected (paper, Parameterization).
+    """A bidirectional GRU whose final hidden states are projected (paper, Parameterization).
 
-    A direct one leaves the projection to the table that comes after: of type vectors, that is the linear layer under
-    the paper's sigmoid. Dropout is vertical, between layers only.
+    If `direct`, the following table is the projection: with type vectors, it is the linear layer under the paper's
+    sigmoid. Dropout is vertical, only between layers.
     """
 
     def __init__(self, config: EncoderConfig, vocabulary: Sequence[str]) -> None:
         super().__init__(config, vocabulary, words_dim=config.words_dim)
-        # PyTorch warns of a dropout between the layers of one layer.
+        # PyTorch warns about dropout with a single layer.
         between = config.dropout if config.layers > 1 else 0.0
         self.gru = nn.GRU(config.words_dim, config.hidden, config.layers, bidirectional=True, dropout=between)
         self.dropout = nn.Dropout(config.dropout)
@@ -200,10 +199,10 @@ class BiGRU(WordEncoder):
 
 
 class LetterTrigramCNN(Encoder):
-    """h_t = tanh(W_c [l_(t-1); l_t; l_(t+1)] + b), the greatest over t, then tanh(W_s h), l_t a bag of trigrams.
+    """h_t = tanh(W_c [l_(t-1); l_t; l_(t+1)] + b), the maximum over t, then tanh(W_s h), l_t a bag of trigrams.
 
     A row of the bag holds the trigram's part of W_c for each place of the window, so that summing the rows of a word
-    multiplies W_c with its trigram counts.
+    multiplies W_c by its trigram counts.
     """
 
     names = True
@@ -223,12 +222,12 @@ class LetterTrigramCNN(Encoder):
         return list(dict.fromkeys([*SPECIAL, *trigrams]))
 
     def collate(self, texts: _Texts) -> _Inputs:
-        """Read the distinct words of texts of any length once, and place them in the texts, by length.
+        """Collate the distinct words of texts of any length, and their places in the texts, by length.
 
         trigrams (trigrams,), starts (distinct words,), order (batch,), then for each length: words (texts, length)
         """
         distinct: dict[str, int] = {}
-        # A word is read once, however often the texts hold it.
+        # Each distinct word is computed once.
         groups = group_by_length(texts)
         words = [
             torch.tensor([[distinct.setdefault(word, len(distinct)) for word in texts[row]] for row in group])
@@ -246,7 +245,7 @@ class LetterTrigramCNN(Encoder):
         return torch.tanh(self.semantic(self.dropout(pooled)))
 
     def pool(self, words: Tensor, before: Tensor, here: Tensor, after: Tensor) -> Tensor:
-        """Return the greatest h_t of texts of one length: words (texts, length) -> (texts, hidden)."""
+        """Return the maximum of h_t over texts of one length: words (texts, length) -> (texts, hidden)."""
         # The row after the last stands for the word beyond either end, which adds nothing.
         nothing = torch.zeros(1, self.config.hidden, device=words.device, dtype=here.dtype)
         beyond = torch.full_like(words[:, :1], len(here))
@@ -255,12 +254,12 @@ class LetterTrigramCNN(Encoder):
             + F.embedding(torch.cat([beyond, words[:, :-1]], dim=1), torch.cat([before, nothing]))
             + F.embedding(torch.cat([words[:, 1:], beyond], dim=1), torch.cat([after, nothing]))
         )
-        # The greatest tanh is the tanh of the greatest.
+        # The maximum of tanh is the tanh of the maximum.
         return torch.tanh(windows.max(dim=1).values + self.bias)
 
 
 class DotScorer(nn.Module):
-    """The scores of a text against every row of a table, which is learned, or encoded from the names of its rows."""
+    """The scores of a text against every row of a table, which is learned or encoded from the names of its rows."""
 
     def __init__(self, encoder: Encoder, names: _Texts, *, biased: bool = False) -> None:
         super().__init__()
@@ -275,7 +274,7 @@ class DotScorer(nn.Module):
         self.biased = biased
 
     def initialise(self, words: WordVectors) -> None:
-        """Draw the parameters, and take over given word vectors."""
+        """Draw the parameters, then copy given word vectors."""
         initialise(self)
         self.encoder.initialise(words)
 
@@ -290,7 +289,7 @@ class DotScorer(nn.Module):
         return super().train(mode)
 
     def vectors(self, rows: NDArray[np.int64] | None = None) -> Tensor:
-        """Return E(x) of some rows, or of all: (rows, dim). Encoded names are kept at inference, never in training."""
+        """Return E(x) of some rows, or of all: (rows, dim). Encoded names are cached only at inference."""
         if not self.encoder.names:
             return self.table if rows is None or len(rows) == len(self.names) else self.table[torch.from_numpy(rows)]
         if rows is None and self.known is not None and not torch.is_grad_enabled():
@@ -301,7 +300,7 @@ class DotScorer(nn.Module):
         return vectors
 
     def encode_names(self, rows: tuple[int, ...]) -> Tensor:
-        """Encode the names of rows; what was collated for the last rows is kept."""
+        """Encode the names of rows; the inputs of the last rows are cached."""
         if self.collated is None or self.collated[0] != rows:
             self.collated = rows, self.collate([self.names[row] for row in rows])
         encoded: Tensor = self.encoder(*self.collated[1])
@@ -326,12 +325,12 @@ class DotScorer(nn.Module):
         return scores
 
     def checkpoint(self) -> Checkpoint:
-        """Return all that the network is rebuilt from but the rows, and the vectors of rows that are encoded."""
+        """Return everything needed to rebuild the network except the rows, and the vectors of encoded rows."""
         graph, laid_out = self.encoder.graph()
         weights = {**arrays(self), **{f"encoder.{name}": array for name, array in laid_out.items()}}
         if self.encoder.names:
             self.eval()
-            self.known = None  # that of the weights as they were before something was loaded
+            self.known = None  # Computed from earlier weights.
             with scoring(len(self.names)):
                 weights[_TABLE] = np.asarray(self.vectors().float().cpu().numpy())
         return Checkpoint(asdict(self.encoder.config), self.encoder.vocabulary, (), weights, graph)

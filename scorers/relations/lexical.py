@@ -1,4 +1,4 @@
-"""The relation scorer that needs no training: words that a relation's name shares with the rest of the question."""
+"""A relation scorer without training: words shared by a relation's name and the rest of the question."""
 
 import math
 from collections import Counter
@@ -14,14 +14,14 @@ from kbtools.text.question import MarkedQuestion
 from kbtools.text.relation_words import relation_parts
 
 _STEM = 5
-"""Letters by which two words are held to be forms of one: `directed` and `director` share five."""
+"""Leading letters by which two words count as forms of one: `directed` and `director` share five."""
 
 # The next four: accuracy on 2,000 validation questions of FBSQ, 58.3 % with these.
 LAST, REST = 1.0, 0.4
-"""Weight of a word in the last part of a relation's name, and before it: 57.9 % at 0.2, 58.5 % at 0.6."""
+"""Weight of a word in the last part of a relation's name, and in earlier parts: 57.9 % at 0.2, 58.5 % at 0.6."""
 
 CUE, _SHARPNESS = 0.6, 4.0
-"""Weight of a cue beside a shared word, 57.7 % at 0.3 and 57.1 % at 1; log-probability of a whole shared name."""
+"""Weight of a cue relative to a shared word, 57.7 % at 0.3 and 57.1 % at 1; log-probability of a whole shared name."""
 
 _IGNORED = frozenset("a an and are as at by did do does for in is of on or s that the this to was were with".split())
 
@@ -54,9 +54,9 @@ _HINTS = {word: [_stem(hint) for hint in hints.split()] for word, hints in _CUES
 class LexicalScorer:
     """The relation scorer `lexical`: shared stems, each weighted by its rarity among the relations.
 
-    `columns` holds for each stem the rows of the relations that have it and the weight of each: a score is the sum of
-    the columns of the question's stems, which stands for a loop over all relations. Labels in other languages than
-    English are compared by the words of these.
+    `columns` maps each stem to the rows of its relations and their weights: a score is the sum of the columns of the
+    question's stems, which replaces a loop over all relations. Labels in other languages are compared by the words of
+    those languages.
     """
 
     def __init__(self, relations: Sequence[str]) -> None:
@@ -89,7 +89,7 @@ class LexicalScorer:
 
 @lru_cache(4)
 def _relation_columns(relations: tuple[str, ...]) -> dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]]:
-    """Return the rows of the relations that have a stem, and the weight of each; `encoder` reads the same."""
+    """Return the rows of the relations with each stem, and their weights; cached, since `encoder` uses it too."""
     weights = [name_weights(relation) for relation in relations]
     frequency = Counter(word for stems in weights for word in stems)
     columns: dict[str, list[tuple[int, float]]] = {}
@@ -105,7 +105,7 @@ def _relation_columns(relations: tuple[str, ...]) -> dict[str, tuple[NDArray[np.
 
 
 def name_weights(relation: str) -> dict[str, float]:
-    """Weigh the stems of a relation's name: those of its last part say most."""
+    """Return the weights of the stems of a relation's name; those of its last part weigh most."""
     weights: dict[str, float] = {}
     parts = relation_parts(relation)
     for part in parts:
@@ -116,7 +116,7 @@ def name_weights(relation: str) -> dict[str, float]:
 
 
 def hinted(words: Sequence[str]) -> dict[str, float]:
-    """Weigh the stems that a context speaks of: its own words in full, those it hints at in part."""
+    """Return the weights of the stems in a context: full for its own words, partial for hints."""
     weights: dict[str, float] = {}
     for word in words:
         if word in _HINTS:

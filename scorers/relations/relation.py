@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class RelationNetwork(TrainedNetwork):
-    """A relation scorer with a network; a subclass names its encoder, and whether a symbol stands for the mention."""
+    """A relation scorer with a network; a subclass names its encoder, and sets `symbol` to replace the mention."""
 
     what = "relations"
 
@@ -49,7 +49,7 @@ class EmbedAverageScorer(RelationNetwork):
 
 
 class EmbedAveragePlusScorer(EmbedAverageScorer):
-    """The relation scorer `embed-avg+`: a symbol stands for the mention."""
+    """The relation scorer `embed-avg+`: a symbol replaces the mention."""
 
     symbol = True
 
@@ -61,7 +61,7 @@ class BiGRUScorer(RelationNetwork):
 
 
 class BiGRUPlusScorer(BiGRUScorer):
-    """The relation scorer `bigru+`: a symbol stands for the mention."""
+    """The relation scorer `bigru+`: a symbol replaces the mention."""
 
     symbol = True
 
@@ -73,6 +73,6 @@ class LetterTrigramScorer(RelationNetwork):
 
 
 class LetterTrigramPlusScorer(LetterTrigramScorer):
-    """The relation scorer `ltg-cnn+`: a symbol stands for the mention."""
+    """The relation scorer `ltg-cnn+`: a symbol replaces the mention."""
 
     symbol = True

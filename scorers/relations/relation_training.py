@@ -37,24 +37,24 @@ class RelationTask:
             self.seen, self.gold = np.arange(len(scorer.rows)), self.train.relations
 
     def loss(self, rows: NDArray[np.int64]) -> Tensor:
-        """Return the losses of a batch; relations that are read by name compete only if training has seen them.
+        """Return the losses of a batch; relations read by name compete only if seen in training.
 
-        To push down the names that no question asks for would unlearn what makes unseen relations readable.
+        Lowering names that no question asks for would make unseen relations unreadable.
         """
         scores = self.network.scores([self.texts[row] for row in rows], rows=self.seen).float()
         gold = torch.from_numpy(self.gold[rows]).to(scores.device)
         if self.config.objective == "cross-entropy":
             return cross_entropy(scores, gold=gold)
         has = relation_marks(self.kb, self.train.subjects[rows], len(self.scorer.rows))
-        # Drawn on the device: among all relations of FB5M the CPU takes 41 ms a batch.
+        # Drawn on the device: for all relations of FB5M the CPU takes 41 ms per batch.
         forbidden = torch.from_numpy(has[:, self.seen]).to(scores.device)
-        # The gold relation is no negative, also where the knowledge base lacks the fact.
+        # The gold relation is never a negative, even if the knowledge base lacks the fact.
         forbidden.scatter_(1, gold[:, None], True)
         negatives = sample_negatives(forbidden, count=self.config.negatives)
         return hinge(scores, gold=gold, negatives=negatives, margin=self.config.margin)
 
     def measure(self) -> dict[str, float]:
-        """Return the share of questions whose relation is first: of those that the subject has, and of all."""
+        """Return the share of questions whose relation is first, among the relations of the subject and among all."""
         scores = self.scorer.score_texts([self.scorer.text(question) for question in self.valid.questions])
         return measure_relations(scores, self.valid, relation_marks(self.kb, self.valid.subjects, scores.shape[1]))
 
@@ -74,11 +74,11 @@ def cross_entropy(scores: Tensor, *, gold: Tensor) -> Tensor:
 
 
 def sample_negatives(forbidden: Tensor, *, count: int) -> Tensor:
-    """Draw rows uniformly, with repetition, from those that are not forbidden: relations that the subject lacks.
+    """Draw rows uniformly, with replacement, from those not forbidden: relations that the subject lacks.
 
-    forbidden (batch, rows) of booleans -> (batch, count). A question whose every row is forbidden draws from all.
+    forbidden (batch, rows) of booleans -> (batch, count). If all rows of a question are forbidden, any may be drawn.
     """
-    # Equal weights for those allowed, none for the others.
+    # Equal weights for allowed rows, zero for the others.
     allowed = (~forbidden).float()
     allowed[allowed.sum(dim=1) == 0] = 1.0
     return torch.multinomial(allowed, count, replacement=True)

@@ -1,4 +1,4 @@
-"""The relation scorer `static`: meaning without a network, by one vector for each token of an encoder's vocabulary."""
+"""The relation scorer `static`: meaning without a network, from one vector per token of an encoder's vocabulary."""
 
 import re
 import unicodedata
@@ -20,27 +20,28 @@ _VECTORS = Path(__file__).with_name("static.safetensors")
 """Made from all-MiniLM-L6-v2 by benchmarks/make_static_vectors.py."""
 
 PRONOUN = "it"
-"""The word that stands for the mention: encoders have read it in sentences, which no symbol of ours is in."""
+"""The word in place of the mention: encoders know it from sentences, unlike our symbol."""
 
 _SHARPNESS, _LEXICAL = 10.0, 0.5
-"""Log-probability of a cosine of 1, and the weight of the score of `lexical` beside it, as for `encoder`."""
+"""Log-probability of a cosine of 1, and the weight of the score of `lexical`, as for `encoder`."""
 
 _OTHER_LANGUAGE = 0.2
-"""What the vectors of labels in other languages count for, since tokens and vectors are of English. Of the 60 questions
-of benchmarks/languages, 57 or 58 are right from 0.1 to 1; others such as `wie gross ist die Schweiz` need less."""
+"""Weight of the vectors of labels in other languages, since tokens and vectors are English. Of the 60 questions of
+benchmarks/languages, 57 or 58 are right from 0.1 to 1; others such as `wie gross ist die Schweiz` need a lower weight.
+"""
 
 _WORDS = re.compile(r"\w+|[^\w\s]")
 _UNKNOWN, _INSIDE = "[UNK]", "##"
 
 _LONGEST_WORD = 100
-"""Letters of a word that is split into tokens; a longer one is unknown, as in BERT."""
+"""Longest word split into tokens; a longer one is unknown, as in BERT."""
 
 _REMEMBERED_WORDS = 50_000
-"""Words whose tokens are kept in memory, some 10 MB."""
+"""Words whose tokens are cached, some 10 MB."""
 
 
 class _TokenVectors(NamedTuple):
-    """The rows of tokens, their vectors in 8 bits (tokens, dim), and what each is multiplied by (tokens,)."""
+    """The rows of tokens, their vectors in 8 bits (tokens, dim), and their scale factors (tokens,)."""
 
     rows: dict[str, int]
     vectors: NDArray[np.int8]
@@ -48,7 +49,7 @@ class _TokenVectors(NamedTuple):
 
 
 class StaticScorer:
-    """Cosines between the vectors of a question and of each relation's name, and a share of the score of `lexical`.
+    """The relation scorer `static`: cosines of question and relation names, plus a share of the score of `lexical`.
 
     The vector of a text is the sum of its tokens' vectors, scaled to length 1.
     """
@@ -78,7 +79,7 @@ class StaticScorer:
 
 
 def language_shares(relations: Sequence[str]) -> NDArray[np.float32]:
-    """Return what the vector of each relation's name counts for: (relations, 1)."""
+    """Return the weight of the vector of each relation's name: (relations, 1)."""
     shares = [1.0 if language_of(relation) == ENGLISH else _OTHER_LANGUAGE for relation in relations]
     return np.array(shares, dtype=np.float32)[:, None]
 
@@ -104,7 +105,7 @@ def encode_words(texts: Sequence[Sequence[str]]) -> NDArray[np.float32]:
 
 @lru_cache(_REMEMBERED_WORDS)
 def word_pieces(word: str) -> tuple[int, ...]:
-    """Return the rows of a word's tokens, by the longest pieces first as in WordPiece (Wu et al. 2016)."""
+    """Return the rows of a word's tokens, longest pieces first as in WordPiece (Wu et al. 2016)."""
     folded = unicodedata.normalize("NFD", word.lower())
     plain = "".join(letter for letter in folded if unicodedata.category(letter) != "Mn")
     return tuple(row for part in _WORDS.findall(plain) for row in _split_part(part))

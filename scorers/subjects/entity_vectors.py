@@ -66,7 +66,7 @@ class RandomVectorScorer(SavedNetwork):
 
     network: _VectorNetwork
     starts_from: ClassVar[str | None] = None
-    """The model whose vectors E(s) starts from."""
+    """The model whose vectors initialise E(s)."""
 
     def __init__(self, network: _VectorNetwork, digest: str) -> None:
         self.network = network
@@ -83,7 +83,7 @@ class RandomVectorScorer(SavedNetwork):
         seed: int,
         folder: Path | None = None,
     ) -> Self:
-        """Build an untrained scorer; E(s) starts from the vectors of a folder if there is one, which set `dim`."""
+        """Build an untrained scorer; vectors in a folder, if given, initialise E(s) and set `dim`."""
         make = import_object(f"{_TRAINING}:make_entity_network")
         network = make(config, kb=kb, texts=texts, words=words, seed=seed, folder=folder)
         return cls(network, kb.manifest.digest)
@@ -111,7 +111,7 @@ class RandomVectorScorer(SavedNetwork):
 
     @staticmethod
     def text(question: MarkedQuestion) -> tuple[str, ...]:
-        """Read the words that the network sees; a question without any is one unknown word."""
+        """Return the words that the network reads; a question without any is one unknown word."""
         return tuple(question.words()) or (UNKNOWN,)
 
     @property

@@ -1,6 +1,6 @@
 """Subject scorers over types: g(q)·E(s) of u(s, r, q) (paper, Eq. 12), E(s) a type vector.
 
-Controls beside them count, and know nothing of the question; any subject network must beat them.
+It also has controls that only count, without reading the question; any subject network must beat them.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ class TypeVectorScorer(TrainedNetwork):
     what = "types"
     biased = True
     model: ClassVar[str | None] = None
-    """The name of the model that is read, where it is not the scorer's own."""
+    """The name of the model to load, if it differs from the scorer's."""
 
     def __init__(self, network: Network, rows: Sequence[str], kb: KnowledgeBase | None = None) -> None:
         super().__init__(network, rows)
@@ -73,7 +73,7 @@ class TypeVectorScorer(TrainedNetwork):
     ) -> NDArray[np.float64]:
         probable = self.probable_types(questions)
         types, counts, owner = self.types_of(subjects)
-        # For every subject the sum over its types of how probable its question makes each.
+        # The sum over the types of every subject of the probability that its question gives each.
         gained = probable[which[owner], types]
         products = np.bincount(owner, weights=gained, minlength=len(subjects)).astype(np.float64)
         return self.similarity(products, counts)
@@ -93,7 +93,7 @@ class TypeVectorScorer(TrainedNetwork):
         return probable
 
     def types_of(self, subjects: EntityRows) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
-        """List the types of subjects, how many each has, and whose each is."""
+        """Return the types of subjects, the number of each subject's types, and the subject of each type."""
         if self.kb is None:
             raise ValueError("a subject scorer needs its knowledge base")
         types = self.kb.types_of(subjects)
@@ -106,9 +106,9 @@ class TypeVectorScorer(TrainedNetwork):
 
 
 class TypeCosineScorer(TypeVectorScorer):
-    """The subject scorer `type-cosine`: the cosine instead of the product, so that types do not add up unheard.
+    """The subject scorer `type-cosine`: the cosine instead of the product, so that many types are no advantage.
 
-    |g(q)| is the same for every subject and left out. It reads the model of `type-vector`. Beyond the paper.
+    |g(q)| is the same for every subject and left out. It uses the model of `type-vector`. Beyond the paper.
     """
 
     model: ClassVar[str | None] = "type-vector"

@@ -1,5 +1,6 @@
-"""The objective of subject scorers over types: the types of gold subjects probable, all others improbable;
-and the network with a vector for each entity with its objective (paper, section Approximation)."""
+"""The objective of subject scorers over types: types of gold subjects become probable, all others improbable; and the
+network with a vector for each entity, with its objective (paper, section Approximation).
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -51,7 +52,7 @@ class TypeTask:
         scores = self.network.scores([self.texts[row] for row in rows]).float()
         types = self.kb.types_of(self.subjects[rows])
         gold = torch.zeros(scores.shape)
-        # For every question, for every type of its subject: gold[question, type] = 1.
+        # gold[question, type] = 1 for every type of every question's subject.
         owner = np.repeat(np.arange(len(rows)), np.diff(types.starts))
         gold[torch.from_numpy(owner), torch.from_numpy(types.values.astype(np.int64))] = 1.0
         return type_wise_cross_entropy(scores, types=gold.to(scores.device))
@@ -113,7 +114,7 @@ def make_entity_network(
     seed: int,
     folder: Path | None = None,
 ) -> _EntityNetwork:
-    """Build an untrained network; E(s) starts from the vectors of a folder if there is one, which set `dim`."""
+    """Build an untrained network; vectors in a folder, if given, initialise E(s) and set `dim`."""
     vectors = load_vectors(folder, kb) if folder else None
     config = config if vectors is None else replace(config, dim=vectors.shape[1], direct=False)
     torch.manual_seed(seed)
@@ -136,7 +137,7 @@ def rebuild_entity_network(saved: Checkpoint, kb: KnowledgeBase, *, folder: Path
 class SubjectTask:
     """The task of scoring the gold subject above sampled ones, by u of the gold relation (paper, Approximation).
 
-    The samples are drawn anew for each batch, and its questions share them.
+    Samples are drawn for each batch and shared by its questions.
     """
 
     def __init__(
@@ -167,14 +168,14 @@ class SubjectTask:
         device = self.network.device
         questions = self.network.embed([self.texts[row] for row in rows]).float()
         gold = torch.from_numpy(self.subjects[rows]).to(device)
-        # Drawn on the CPU, so that a GPU draws the same ones.
+        # Drawn on the CPU, so that a GPU gets the same ones.
         sampled = torch.randint(self.network.table.num_embeddings, (self.config.negatives,))
         has = relation_marks(self.kb, sampled.numpy(), len(self.kb.relations))[:, self.relations[rows]].T
-        # The gold relation is one that the gold subject has, so h is 1 for it.
+        # The gold subject has the gold relation, so h is 1 for it.
         right = (questions * self.network.table(gold)).sum(dim=1, keepdim=True) + ALPHA
         wrong = questions @ self.network.table(sampled.to(device)).T + ALPHA * torch.from_numpy(has).float().to(device)
         losses = torch.relu(self.config.margin - right + wrong)
-        # A sample that is the gold subject itself is no negative.
+        # A sample equal to the gold subject is not a negative.
         return losses.masked_fill(sampled.to(device) == gold[:, None], 0.0)
 
     def measure(self) -> dict[str, float]:

@@ -20,11 +20,12 @@ from kbtools.scorers.networks.training_settings import TransESettings
 from kbtools.scorers.subjects.vector_files import check_digest, entity_count
 
 _ENTITIES_AT_ONCE = 65_536
-"""Entities that are read, or compared with, in one piece."""
+"""Entities read, or compared with, at once."""
 
 _TESTED, _NEAR = 200, 10
-"""Facts that are tested after each epoch, a sample that takes seconds over millions of entities, and the objects
-that may stand before theirs: hits@10 of Bordes et al. 2013."""
+"""Facts tested after each epoch, a sample that takes seconds with millions of entities, and the rank up to which an
+object counts: hits@10 of Bordes et al. 2013.
+"""
 
 _FACT = 3 * 8
 """Bytes of a fact as rows."""
@@ -33,7 +34,7 @@ _FACT = 3 * 8
 def read_triples(kb: KnowledgeBase) -> NDArray[np.int64]:
     """Read every fact of a knowledge base as rows: (facts, 3), subject, relation, object.
 
-    Raises MemoryExhausted where they do not fit.
+    Raises MemoryExhausted if they do not fit.
     """
     rows, facts = kb.entity_rows(), kb.manifest.counts["facts"].unique
     require_memory(
@@ -61,20 +62,20 @@ class TransE(nn.Module):
 
     @classmethod
     def task(cls, kb: KnowledgeBase, splits: object, settings: TransESettings, *, models: Path) -> "TranslatingTask":
-        """Build the task of untrained vectors, which learn from the facts alone."""
+        """Build the task of untrained vectors, which learn from the facts only."""
         triples = read_triples(kb)
         torch.manual_seed(settings.fit.seed)
         network = build_network(lambda: cls(entity_count(kb), len(kb.relations), dim=settings.vectors.dim))
         return TranslatingTask(network, triples, margin=settings.vectors.margin, digest=kb.manifest.digest)
 
     def pieces(self) -> Iterator[tuple[int, Tensor]]:
-        """Yield E(s) of the entities from a row on, of length 1, a piece at a time: (at most ENTITIES_AT_ONCE, dim)."""
+        """Yield E(s) of the entities from a row on, of length 1, in pieces: (at most ENTITIES_AT_ONCE, dim)."""
         for first in range(0, self.entities.num_embeddings, _ENTITIES_AT_ONCE):
             yield first, F.normalize(self.entities.weight.detach()[first : first + _ENTITIES_AT_ONCE], dim=1)
 
 
 class TranslatingTask:
-    """The task of bringing facts nearer than triples in which another entity stands for the subject or the object."""
+    """The task of bringing facts nearer than triples with another subject or object."""
 
     def __init__(self, network: TransE, triples: NDArray[np.int64], *, margin: float, digest: str = "") -> None:
         self.network = network
@@ -88,10 +89,10 @@ class TranslatingTask:
         """Return max(0, margin + d(fact) - d(corrupted)) of each fact, d = |E(s) + E(r) - E(o)|: (batch,)."""
         network, device = self.network, self.network.entities.weight.device
         facts = self.triples[torch.from_numpy(rows)]
-        # Drawn on the CPU, so that a GPU draws the same ones.
+        # Drawn on the CPU, so that a GPU gets the same ones.
         tails = torch.randint(0, 2, (len(facts),)).bool().to(device)[:, None]
         others = torch.randint(network.entities.num_embeddings, (len(facts),))
-        # One gather for the three entities of each fact, since reading rows is what the step costs.
+        # One gather for the three entities of each fact, since reading rows dominates the cost.
         entities = torch.cat([facts[:, 0], facts[:, 2], others]).to(device)
         subjects, objects, replaced = F.normalize(network.entities(entities), dim=1).chunk(3)
         moved = network.relations(facts[:, 1].to(device))
@@ -108,15 +109,15 @@ class TranslatingTask:
         return {"of objects among the ten nearest": float((near == facts[:, 2:]).any(dim=1).float().mean())}
 
     def save(self, folder: Path, stamp: Stamp) -> None:
-        """Write the vectors with the digest of their knowledge base, whose rows they belong to."""
+        """Write the vectors with the digest of their knowledge base, whose rows they use."""
         config = {"dim": self.network.entities.embedding_dim}
         write_checkpoint(folder, Checkpoint(config, (), (self.digest,), arrays(self.network)), stamp)
 
 
 def nearest_rows(targets: Tensor, pieces: Iterable[tuple[int, Tensor]], *, count: int) -> Tensor:
-    """Find the rows nearest to each of some vectors, nearest first, without comparing with all at once.
+    """Return the rows nearest to each of some vectors, nearest first, comparing piece by piece.
 
-    wanted (batch, dim) -> (batch, count), or fewer where there are fewer rows
+    targets (batch, dim) -> (batch, count), or fewer if there are fewer rows
     """
     distances = targets.new_empty(len(targets), 0)
     rows = torch.empty(len(targets), 0, dtype=torch.int64, device=targets.device)
@@ -145,7 +146,7 @@ def trained_vectors(kb: KnowledgeBase, models: Path) -> EntityVectors:
 
 
 def nearest(kb: KnowledgeBase, entity_row: int, *, models: Path, top: int) -> list[NearEntity]:
-    """List the entities nearest to one, nearest first, those of equal cosine by row; itself is left out."""
+    """Return the entities nearest to one, nearest first, ties by row, without itself."""
     vectors = load_vectors(model_folder(models, ENTITIES, "transe"), kb)
     cosines = vectors @ vectors[entity_row]
     cosines[entity_row] = -torch.inf

@@ -1,4 +1,4 @@
-"""Vectors of entities: those trained elsewhere, as a NumPy array with a list of ids, and the knowledge base of each."""
+"""Entity vectors trained elsewhere, as a NumPy array with a list of ids; and the knowledge base of stored vectors."""
 
 import logging
 import re
@@ -22,12 +22,12 @@ from kbtools.scorers.networks.checkpoint import Checkpoint, write_checkpoint
 logger = logging.getLogger(__name__)
 
 _NUMBERED = re.compile(r"(.*\S)\s+(\d+)\s*")
-"""A line of OpenKE: an id, which may hold spaces, and its number."""
+"""A line of OpenKE: an id, which may contain spaces, and its number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GivenVectors:
-    """Given vectors that belong to entities: `table[places[k]]` is that of `rows[k]`; rows ascend."""
+    """Given vectors matched to entities: `table[places[k]]` is that of `rows[k]`; rows ascend."""
 
     rows: EntityRows
     places: NDArray[np.int64]
@@ -44,7 +44,7 @@ class GivenVectors:
 
 @dataclass(frozen=True, slots=True)
 class _TakenOver:
-    """The folder that vectors were written to, how many there were, and how many of them belong to entities."""
+    """The folder of the written vectors, their number, and the number matched to entities."""
 
     folder: Path
     vectors: int
@@ -52,12 +52,12 @@ class _TakenOver:
 
 
 def read_array(kb: KnowledgeBase, vectors: Path, ids: Path) -> GivenVectors:
-    """Read a .npy file of vectors and the ids that its rows belong to; raise as `_match_vectors` and `_read_ids` do."""
+    """Read a .npy file of vectors and the ids of its rows; raises as `_match_vectors` and `_read_ids` do."""
     for path in (vectors, ids):
         if not path.is_file():
             raise SourceMissing(f"{path}: no such file", path=str(path))
     try:
-        # Mapped, since vectors of millions of entities need not be read to count them.
+        # Mapped, since millions of vectors need not be read to count them.
         table = np.lib.format.open_memmap(vectors, mode="r")
     except (ValueError, EOFError) as error:
         raise BadVectors(f"{vectors}: found no NumPy array ({error}), expected a .npy file with one array") from error
@@ -65,9 +65,9 @@ def read_array(kb: KnowledgeBase, vectors: Path, ids: Path) -> GivenVectors:
 
 
 def _read_ids(path: Path) -> list[str]:
-    """Read ids, one a line, or OpenKE's `entity2id.txt`: their count, then each id with its number.
+    """Read ids, one per line, or OpenKE's `entity2id.txt`: their count, then each id with its number.
 
-    Raises BadVectors for bytes that are no UTF-8, and for numbers that are not those from zero on.
+    Raises BadVectors for invalid UTF-8, and for numbers other than 0, 1 and so on.
     """
     content = path.read_bytes()
     try:
@@ -89,10 +89,10 @@ def _read_ids(path: Path) -> list[str]:
 def _match_vectors(
     kb: KnowledgeBase, table: NDArray[np.float32], names: Sequence[str], *, vectors: Path, ids: Path
 ) -> GivenVectors:
-    """Bind vectors to the entities that their ids name.
+    """Match vectors to the entities with their ids.
 
-    Raises BadVectors for another shape, a value that is no number, an id that stands twice, or none of the knowledge
-    base's entities.
+    Raises BadVectors for another shape, a value that is not a number, a repeated id, or if no id is an entity of the
+    knowledge base.
     """
     if table.ndim != 2 or len(table) != len(names):
         raise BadVectors(
@@ -113,7 +113,7 @@ def _match_vectors(
             *(ids, len(names) - len(known), len(names), strange),
         )
     own, places = np.array(known, dtype=np.int64).T
-    # Rows ascend, so that an entity that stands twice stands next to itself.
+    # Rows ascend, so that repeated entities are adjacent.
     twice = np.flatnonzero(own[1:] == own[:-1])
     if len(twice):
         raise BadVectors(f"{ids}: {names[places[twice[0]]]!r} stands twice, expected each id once")
@@ -121,7 +121,7 @@ def _match_vectors(
 
 
 def take_over_vectors(kb: KnowledgeBase, vectors: GivenVectors, *, models: Path) -> _TakenOver:
-    """Write given vectors as those that the subject scorer `transe` starts from; an entity without one has zeros."""
+    """Write given vectors as the model that the subject scorer `transe` starts from; entities without one get zeros."""
     entities = np.zeros((entity_count(kb), vectors.table.shape[1]), dtype=np.float32)
     entities[vectors.rows] = vectors.table[vectors.places]
     folder = model_folder(models, ENTITIES, "transe")
@@ -134,7 +134,7 @@ def take_over_vectors(kb: KnowledgeBase, vectors: GivenVectors, *, models: Path)
 
 
 def entity_count(kb: KnowledgeBase) -> int:
-    """Count the rows of a table of entities; those of deleted entities stand in it unused."""
+    """Return the number of rows of a table of entities, including unused ones of deleted entities."""
     rows = kb.entity_rows()
     return int(rows[-1]) + 1 if len(rows) else 0
 

@@ -1,4 +1,4 @@
-"""The paper's comparison: a CRF over features made by hand, through python-crfsuite (section Additional Analysis)."""
+"""The paper's comparison: a CRF over hand-made features, with python-crfsuite (section Additional Analysis)."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -20,19 +20,19 @@ from kbtools.text.question import Question
 _MODEL = FILES[1]
 _OUTSIDE, _SUBJECT = "O", "SUB"
 _FITTING = {"c1": 0.05, "c2": 0.02, "max_iterations": 120, "feature.possible_transitions": True}
-"""L-BFGS with both penalties, as python-crfsuite names its parameters."""
+"""L-BFGS with both penalties, in python-crfsuite's parameter names."""
 
 _SHOWN = 20
 """Iterations between two reports."""
 
 
 def _shape(word: str) -> str:
-    """Return what a word consists of: digits, letters, or a mixture."""
+    """Return the kind of characters in a word: digits, letters, or a mixture."""
     return "digits" if word.isdigit() else "letters" if word.isalpha() else "mixed"
 
 
 def word_features(words: Sequence[str], place: int) -> list[str]:
-    """List the features of a word: itself, its affixes, its shape, its place, and its neighbours."""
+    """Return the features of a word: itself, its affixes, its shape, its place, and its neighbours."""
     word = words[place]
     features = [
         "bias",
@@ -56,12 +56,12 @@ def _sentence_features(words: Sequence[str]) -> list[list[str]]:
 
 
 def _tags_of(length: int, first: int, last: int) -> list[str]:
-    """Write the tags of a mention from word `first` to word `last`."""
+    """Return the tags of a mention from word `first` to word `last`."""
     return [_SUBJECT if first <= place <= last else _OUTSIDE for place in range(length)]
 
 
 class FeatureCRF:
-    """The tagger `crf`: words alone."""
+    """The tagger `crf`: reads only words."""
 
     def __init__(self, model: bytes) -> None:
         self.model = model
@@ -74,7 +74,7 @@ class FeatureCRF:
         return cls(read_model(folder).weights.read_bytes())
 
     def save(self, folder: Path, stamp: Stamp | None = None) -> None:
-        """Write the tagger to a folder; without a stamp its plugin is known as `module:Class`."""
+        """Write the tagger to a folder; without a stamp its plugin is recorded as `module:Class`."""
         stamp = stamp or Stamp(class_path(type(self)))
         write_model(folder, stamp, {}, file=_MODEL, write=lambda path: path.write_bytes(self.model))
 
@@ -102,7 +102,7 @@ class FeatureCRF:
 
     @classmethod
     def task(cls, kb: KnowledgeBase, splits: Splits, settings: object, *, models: Path) -> "_FeatureTask":
-        """Build the task of the tagger; no setting concerns it."""
+        """Build the task of the tagger; it has no settings."""
         return _FeatureTask(label_questions(splits.train, split="train"), label_questions(splits.valid, split="valid"))
 
 
@@ -114,7 +114,7 @@ class _FeatureTask:
         self.tagger: FeatureCRF | None = None
 
     def fit(self, callback: EpochCallback) -> None:
-        """Learn all at once, with a report of every twentieth of the 120 iterations."""
+        """Learn in one run, reporting every twentieth of the 120 iterations."""
         begun = time.process_time()
 
         def show(iteration: int, loss: float) -> None:
@@ -133,7 +133,7 @@ class _FeatureTask:
 
     @property
     def fitted(self) -> FeatureCRF:
-        """The tagger that `fit` made."""
+        """The tagger made by `fit`."""
         assert self.tagger is not None
         return self.tagger
 

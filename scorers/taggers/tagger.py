@@ -1,8 +1,8 @@
 """The focused tagger, a BiGRU whose outputs are the emissions of a CRF (paper, section Focused Pruning).
 
-A CRF's score is s(y, q) = sum_t H_(t, y_t) + sum_t A_(y_(t-1), y_t).
-Emissions H are (batch, length, tags), transitions A are (tags, tags); texts of a batch have one length. A gazetteer
-adds the names of a knowledge base as features of words.
+A CRF's score is s(y, q) = sum_t H_(t, y_t) + sum_t A_(y_(t-1), y_t). Emissions H are (batch, length, tags), transitions
+A are (tags, tags); texts of a batch have one length. A gazetteer adds features of words from the names of a knowledge
+base.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,12 +46,12 @@ _OUTSIDE, _SUBJECT = 0, 1
 _Numbers = NDArray[np.floating]
 
 BITS = 6
-"""Bits of a word: begins, is in, ends a name that no longer name contains; the same three for the rarest name."""
+"""Bits of a word: begins, is in, ends a name not contained in a longer one; the same three for the rarest name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Readings:
-    """Labelled questions as a tagger reads them: words, bits of the gazetteer, and which words are the mention."""
+    """Labelled questions as input of a tagger: words, bits of the gazetteer, and the words of the mention."""
 
     texts: Sequence[list[str]]
     bits: Sequence[_Bits]
@@ -86,7 +86,7 @@ class _EmissionNetwork(StoredNetwork, Protocol):
 
 
 class _TaggerForward:
-    """The emissions of the focused tagger as training exported them."""
+    """The exported emissions of the focused tagger."""
 
     def __init__(self, saved: Checkpoint) -> None:
         self.saved = saved
@@ -106,7 +106,7 @@ class _TaggerForward:
 
 
 class BiGRUTagger(SavedNetwork):
-    """The tagger `bigru-crf`: words alone, as in the paper."""
+    """The tagger `bigru-crf`: reads only words, as in the paper."""
 
     network: _EmissionNetwork
     gazetteer: ClassVar[bool] = False
@@ -117,7 +117,7 @@ class BiGRUTagger(SavedNetwork):
 
     @classmethod
     def bits(cls) -> int:
-        """Count the bits of each word."""
+        """Return the number of bits of each word."""
         return BITS if cls.gazetteer else 0
 
     @classmethod
@@ -148,12 +148,12 @@ class BiGRUTagger(SavedNetwork):
         return make(tagger, splits)
 
     def read(self, question: Question) -> tuple[list[str], _Bits]:
-        """Read what the network sees of a question: its words, and their bits."""
+        """Return the words of a question and their bits."""
         words = words_of(question)
         return words, self.names.bits(question) if self.names else np.zeros((len(words), 0), dtype=np.float32)
 
     def read_labelled(self, labelled: Labelled) -> _Readings:
-        """Read labelled questions once, for many looks at them."""
+        """Read labelled questions once, for repeated measurement."""
         texts, bits = zip(*map(self.read, labelled.questions), strict=True)
         return _Readings(texts, bits, labelled.spans)
 
@@ -161,7 +161,7 @@ class BiGRUTagger(SavedNetwork):
         texts, bits = zip(*map(self.read, questions), strict=True) if questions else ((), ())
         spans: list[NDArray[np.float64]] = [np.empty((0, 0)) for _ in questions]
         for rows in group_by_length(texts, most=TEXTS_AT_ONCE):
-            if not texts[rows[0]]:  # questions of punctuation alone have no span
+            if not texts[rows[0]]:  # Questions of punctuation only have no span.
                 continue
             emissions = self.network.emit([texts[row] for row in rows], [bits[row] for row in rows]).astype(np.float64)
             probabilities = span_log_probabilities(emissions, self.network.tag_pairs())
@@ -174,7 +174,7 @@ class BiGRUTagger(SavedNetwork):
         return self.accuracy(self.read_labelled(labelled))
 
     def accuracy(self, readings: _Readings) -> float:
-        """Return the share of questions, read before, whose every word is tagged right."""
+        """Return the share of questions whose every word is tagged right."""
         right = 0
         lengths = readings.lengths()
         for length in np.unique(lengths):
@@ -185,14 +185,14 @@ class BiGRUTagger(SavedNetwork):
 
 
 class GazetteerTagger(BiGRUTagger):
-    """The tagger `bigru-crf+`: words, and what the names of the knowledge base say of them."""
+    """The tagger `bigru-crf+`: reads words and their bits from the names of the knowledge base."""
 
     gazetteer = True
 
 
 def best_sequence(emissions: _Numbers, transitions: _Numbers) -> NDArray[np.int64]:
-    """Find the tagging with the greatest s(y, q), by the Viterbi algorithm: (batch, length)."""
-    # best[tag] is the greatest score of the words so far that ends in a tag; came_from says by which tag before.
+    """Return the tagging with the greatest s(y, q), by the Viterbi algorithm: (batch, length)."""
+    # best[tag] is the greatest score of the words so far that ends in a tag; came_from is its previous tag.
     best, came_from = emissions[:, 0], []
     for place in range(1, emissions.shape[1]):
         reached = best[:, :, None] + transitions
@@ -210,14 +210,14 @@ def span_log_probabilities(emissions: _Numbers, transitions: _Numbers) -> NDArra
     (batch, length, length) for [i, j], minus infinity where j < i.
     """
     batch, length, _ = emissions.shape
-    # A tagging with one mention scores all words as O, plus what each word of the mention gains as SUB: a difference
-    # of cumulative sums for every span at once, instead of a loop over the words of each.
+    # A tagging with one mention scores all words as O, plus the gain of each word of the mention as SUB: a difference
+    # of cumulative sums for every span at once, instead of a loop over its words.
     gained = emissions[:, :, _SUBJECT] - emissions[:, :, _OUTSIDE]
     until = np.concatenate([np.zeros((batch, 1)), gained.cumsum(axis=1)], axis=1)
     emitted = emissions[:, :, _OUTSIDE].sum(axis=1)[:, None, None] + until[:, None, 1:] - until[:, :-1, None]
     place = np.arange(length)
     first, last = place[:, None], place[None, :]
-    # The transitions of O..O SUB..SUB O..O, counted: one in unless it begins the text, one out unless it ends it.
+    # The transitions of O..O SUB..SUB O..O: one in unless it begins the text, one out unless it ends it.
     enters, leaves, stays = first > 0, last < length - 1, last - first
     apart = length - 1 - enters - leaves - stays
     moved = (
@@ -242,7 +242,7 @@ def _log_sum(emissions: _Numbers, transitions: _Numbers) -> NDArray[np.float64]:
 
 
 class Gazetteer:
-    """A marker of the words of questions by the names of a knowledge base."""
+    """A marker of the words of questions that are in names of a knowledge base."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb

@@ -1,4 +1,4 @@
-"""The network of the focused tagger as torch trains it, and its objective (paper, Parameter Estimation)."""
+"""The torch network of the focused tagger, and its objective (paper, Parameter Estimation)."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -68,7 +68,7 @@ class TaggerNetwork(nn.Module):
         return np.asarray(self.transitions.detach().cpu().numpy())
 
     def checkpoint(self) -> Checkpoint:
-        """Return all that the network is rebuilt from."""
+        """Return everything needed to rebuild the network."""
         bits = torch.zeros(1, 2, self.gru.input_size - self.config.words_dim)
         tokens = torch.ones(1, 2, dtype=torch.int64)
         inputs = {"tokens": (tokens, ("batch", "length")), "bits": (bits, ("batch", "length"))}
@@ -95,7 +95,7 @@ def rebuild_tagger_network(saved: Checkpoint, *, bits: int, folder: Path, device
 
 
 class TaggingTask:
-    """The task of making the labels that reverse linking gives likely (paper, Parameter Estimation)."""
+    """The task of making the labels from reverse linking likely (paper, Parameter Estimation)."""
 
     def __init__(self, tagger: BiGRUTagger, splits: Splits) -> None:
         assert isinstance(tagger.network, TaggerNetwork)
