@@ -1,4 +1,4 @@
-"""The classes of the commands: options in sections, examples, other spellings of an option, commands with parts."""
+"""Classes of commands: options in sections, examples, other spellings of options, commands with parts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -15,13 +15,13 @@ _SECTIONS = {
     "System": "pruning scorer subject ranker tagger in_doubt of_type properties threshold",
     "Output": "extend top limit answers abstain calibration explain output as_json timing quiet errors",
 }
-"""Sections of a help page, and the parameters in each; any other parameter is in the last section."""
+"""Sections of a help page with their parameters; all others are in the last section."""
 
 
 class Command(click.Command):
-    """A command with its options in sections, two examples, and other spellings that its options are known by.
+    """A command with its options in sections, two examples, and other spellings of its options.
 
-    `spellings` maps a spelling to arguments, with `{}` where its value goes: `{"--epochs": "--set epochs={}"}`.
+    `spellings` maps a spelling to arguments, with `{}` for its value: `{"--epochs": "--set epochs={}"}`.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class Command(click.Command):
 
 
 class CommandWithParts(Command, click.Group):
-    """A command that does something itself, and has parts: the first word after its name decides.
+    """A command with parts, which also works alone: the first word after its name decides.
 
-    `routes` maps options that belong to a part to its name: with one of them the part is meant, without naming it.
+    `routes` maps options of a part to its name: any of them implies the part.
     """
 
     collect_usage_pieces = click.Command.collect_usage_pieces
@@ -84,7 +84,7 @@ class CommandWithParts(Command, click.Group):
 
 
 def respelt(arguments: Iterable[str], spellings: Mapping[str, str]) -> Iterator[str]:
-    """Yield arguments with other spellings of options turned into the options."""
+    """Yield arguments with other spellings replaced by the options."""
     rest = iter(arguments)
     for argument in rest:
         name, equals, value = argument.partition("=")
@@ -100,7 +100,7 @@ def respelt(arguments: Iterable[str], spellings: Mapping[str, str]) -> Iterator[
 
 
 def own_first(arguments: Iterable[str], own: Mapping[str, bool]) -> list[str]:
-    """Move options of `own`, wherever they stand, before all other arguments; a value says whether it is a flag."""
+    """Move options of `own`, at any position, before all other arguments; the values tell which are flags."""
     first, others, rest = [], [], iter(arguments)
     for argument in rest:
         if argument == "--":

@@ -1,4 +1,4 @@
-"""kbtools compact: the updates of a knowledge base become part of what was built."""
+"""kbtools compact: merges the updates of a knowledge base into its build."""
 
 import click
 
@@ -37,7 +37,7 @@ def command(home: Home, quiet: bool) -> None:
 
 
 def _compact_version(name: str, elasticsearch: Elasticsearch) -> str:
-    """Drop what updates of a knowledge base on a cluster left behind; return the outcome in a sentence."""
+    """Purge deleted documents of a knowledge base on a cluster; return the outcome in a sentence."""
     from kbtools.indexers.elastic.inventory import drop_deleted
 
     with elasticsearch.connect() as cluster:

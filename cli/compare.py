@@ -1,4 +1,4 @@
-"""kbtools compare and report: measure pruners and scorers against each other, and show what came of it."""
+"""kbtools compare and report: measure pruners and scorers against each other, and report the results."""
 
 import sys
 from pathlib import Path
@@ -24,7 +24,7 @@ from kbtools.ranking.system import POPULARITY
 
 
 def _shown(quiet: bool) -> StageProgress:
-    """Show on standard error which stage is computed, and how far it is where that is a terminal."""
+    """Show the current stage on standard error, with its progress on a terminal."""
     begun: set[str] = set()
 
     def watch(stage: str, done: int, total: int) -> None:

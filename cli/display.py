@@ -1,4 +1,4 @@
-"""Output that is safe on any terminal: no name, path or error can command one, break a line or turn its text around."""
+"""Output that is safe on any terminal: names, paths and errors cannot send commands, break lines or reverse text."""
 
 import csv
 import io
@@ -15,28 +15,28 @@ from kbtools.text.printable import UNPRINTABLE, visible
 
 
 def echo(*lines: str, err: bool = False) -> None:
-    """Print lines for people; a line break inside one is an escape like other control characters."""
+    """Print lines for people; line breaks inside one are escaped like other control characters."""
     for line in lines:
         click.echo(visible(line), err=err)
 
 
 def named(entity_id: str, name: str | None) -> str:
-    """Return the name of an entity with its id behind it; of a value, its text alone."""
+    """Return the name of an entity followed by its id; for a value, only its text."""
     if is_literal(entity_id):
         return literal_text(entity_id)
     return f"{name or '(no name)'} ({entity_id})"
 
 
 def overwrite(line: str, *, last: bool) -> None:
-    """Print a line of progress on standard error in place of the one before; the last one stays."""
+    """Print a line of progress on standard error over the previous one; the last one stays."""
     click.echo(f"\r{visible(line)}\033[K", err=True, nl=last)
 
 
 @contextmanager
 def counted(name: str, total: Callable[[], int], *, beside_output: bool) -> Iterator[Callable[[], None]]:
-    """Lend a function that counts one more of `total`, shown as a bar on standard error if that is a terminal.
+    """Yield a function that counts one more of `total`, shown as a bar on standard error if that is a terminal.
 
-    `beside_output` says that standard output is printed meanwhile: a bar would stand among it on the same terminal.
+    With `beside_output`, standard output is printed at the same time, and a bar on the same terminal would disturb it.
     """
     if not sys.stderr.isatty() or (beside_output and sys.stdout.isatty()):
         yield lambda: None
@@ -52,7 +52,7 @@ def counted(name: str, total: Callable[[], int], *, beside_output: bool) -> Iter
 
 
 class ResultPrinter:
-    """A printer of results, one after another: lines for people, JSON Lines, or the rows of one CSV or TSV table."""
+    """A printer of results, one at a time: lines for people, JSON Lines, or the rows of one CSV or TSV table."""
 
     def __init__(self, output: str | None, lines: Callable[[Any], Iterable[str]] = lambda result: ()) -> None:
         self.output, self.lines = output, lines
@@ -71,31 +71,31 @@ class ResultPrinter:
             echo(*self.lines(result))
 
     def print_rows(self, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Print rows, under their header if it is not printed yet; a list is one cell with semicolons."""
+        """Print rows, after their header if it is not printed yet; a list is one cell with semicolons."""
         written = io.StringIO()
         writer = csv.writer(written, "excel-tab" if self.output == "tsv" else "excel", lineterminator="\n")
         if not self.begun:
             writer.writerow(header)
         self.begun = True
-        safe = visible if sys.stdout.isatty() else str  # a terminal would obey what a program only reads
+        safe = visible if sys.stdout.isatty() else str  # Only a terminal would execute control characters.
         writer.writerows([safe(text) for text in map(_cell_text, row)] for row in rows)
         click.echo(written.getvalue().encode(errors="replace"), nl=False)
 
 
 def _cell_text(value: object) -> str:
-    """Return a value as the text of a cell."""
+    """Return the text of a cell."""
     if isinstance(value, list):
         return ";".join(map(str, value))
     return "" if value is None else str(value)
 
 
 def echo_json(record: object) -> None:
-    """Print a record for programs on one line, in UTF-8 whatever the terminal speaks."""
+    """Print a record as one line of JSON, in UTF-8 on any terminal."""
     echo_document(json.dumps(record, ensure_ascii=False))
 
 
 def echo_document(text: str) -> None:
-    """Print JSON text; what a terminal would obey, and lone surrogates, become the escapes that JSON has for them."""
+    """Print JSON text; control characters and lone surrogates are escaped."""
     if not text.isascii() or "\x7f" in text:
         text = UNPRINTABLE.sub(lambda match: match[0] if match[0] == "\n" else f"\\u{ord(match[0]):04x}", text)
     click.echo(text.encode())

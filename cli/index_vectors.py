@@ -1,4 +1,4 @@
-"""kbtools index vectors: from a table of entity vectors to an index of the nearest, beside the knowledge base."""
+"""kbtools index vectors: builds an index of the nearest entities from their vectors."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -23,7 +23,7 @@ ReadVectors = Callable[[KnowledgeBase], "GivenVectors"]
 
 
 def read_vectors_options(command: Function) -> Function:
-    """Take `--vectors` with `--ids` as one argument, `read_vectors`: their reader, None without them."""
+    """Pass `--vectors` and `--ids` as one argument `read_vectors`, a function that reads them, or None."""
 
     @wraps(command)
     def gathered(*args: Any, vectors: Path | None, ids: Path | None, **kwargs: Any) -> object:
@@ -89,7 +89,7 @@ def command(
         raise click.UsageError("use --subject or --vectors, not both")
     kb = home.open_intact().kb
     vectors = read_vectors(kb).entity_vectors() if read_vectors else _trained_vectors(kb, models, subject)
-    # The clients of a cluster and of FAISS are loaded by whoever needs one of them.
+    # Loads either the cluster's client or FAISS, not both.
     index: VectorIndex
     if home.elasticsearch:
         from kbtools.indexers.elastic.knowledge import ElasticKB

@@ -90,7 +90,7 @@ def check(home: Home, as_json: bool) -> None:
 
 
 def _vectors_record(kb: FolderKB) -> dict[str, Any] | None:
-    """Return the facts of the vectors beside a knowledge base, None if there are none."""
+    """Return the record of the vectors of a knowledge base, None if there are none."""
     try:
         record = read_vectors_record(kb.path, kb.manifest)
     except VectorsMissing:
@@ -100,13 +100,13 @@ def _vectors_record(kb: FolderKB) -> dict[str, Any] | None:
 
 
 def _manifest_record(manifest: Manifest) -> dict[str, object]:
-    """Write out a manifest for programs, duplicates counted."""
+    """Return a manifest as JSON types, including counts of duplicates."""
     counts = {kind: asdict(count) | {"duplicate": count.duplicate} for kind, count in manifest.shown_counts.items()}
     return manifest.to_record() | {"counts": counts}
 
 
 def _show_manifest(manifest: Manifest) -> None:
-    """Show counts, sources and what was left out."""
+    """Print counts, sources and what was left out."""
     echo(*counts_report(manifest).split("\n"))
     echo(*statistics_report(manifest).split("\n"))
     echo(*languages_report(manifest).splitlines())
@@ -123,7 +123,7 @@ def _show_versions(manifest: Manifest) -> None:
 
 
 def _show_cluster(elasticsearch: Elasticsearch, name: str | None, as_json: bool) -> None:
-    """Show what is on a cluster: one knowledge base with its manifest, or all of them."""
+    """Print the content of a cluster: one knowledge base with its manifest, or all."""
     from kbtools.indexers.elastic.inventory import cluster_status
 
     with elasticsearch.connect() as cluster:

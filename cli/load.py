@@ -1,4 +1,4 @@
-"""kbtools load: from the folder of a knowledge base to a cluster."""
+"""kbtools load: loads the folder of a knowledge base into a cluster."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,7 +89,7 @@ def command(
 
 
 def check_target(name: str, elasticsearch: Elasticsearch) -> None:
-    """Refuse, before any work, a name that the cluster cannot take and a cluster that does not answer."""
+    """Raise an error, before any work, for a name that the cluster does not allow or a cluster that does not answer."""
     from kbtools.indexers.elastic.versions import check_alias, check_name
 
     check_name(name)

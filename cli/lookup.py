@@ -1,4 +1,4 @@
-"""kbtools lookup and link: from a name, or from running text, to the entities that they mean."""
+"""kbtools lookup and link: find the entities meant by a name or in running text."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -16,7 +16,7 @@ from kbtools.cli.query import texts
 
 
 def _lines(result: LookupResult, *, explain: bool) -> Iterator[str]:
-    """Lay a look-up out, a match a line."""
+    """Format a look-up with one match per line."""
     yield result.text
     if not result.matches:
         yield "  no entity has this name" + (f" and the type {result.type}" if result.type else "")
@@ -67,7 +67,7 @@ def command(
 
 
 def _mention_lines(linked: LinkedText, *, explain: bool) -> Iterator[str]:
-    """Lay a linked text out, a mention a line with its first candidate, or with all of them and the reasons."""
+    """Format a linked text, one mention per line with its first candidate, or with all candidates and the reasons."""
     yield linked.text
     if not linked.mentions:
         yield "  no mention"

@@ -1,4 +1,4 @@
-"""The command `kbtools`: its sub-commands are imported when they are asked for."""
+"""The command `kbtools`; its sub-commands are imported when used."""
 
 import os
 import re
@@ -47,7 +47,7 @@ COMMANDS = {
     "similar": "Show the entities nearest to another.",
     "plugins": "List plugins, or check one.",
 }
-"""The commands, each the object `command` of its module, and what `kbtools --help` says of it unloaded."""
+"""The commands, each the object `command` of its module, and their lines in `kbtools --help`."""
 
 _SHARED_MODULES = {
     "check": "info",
@@ -57,14 +57,14 @@ _SHARED_MODULES = {
     "similar": "show",
     "encoder": "encoder_weights",
 }
-"""Commands that are in a module of another name, as objects of their own names."""
+"""Commands in modules of other names, as objects of their own names."""
 
 _TYPED_PLUGIN = re.compile(r"(?:.*[,&=])?([A-Za-z_]\w*)[\w.]*:[A-Za-z_]\w*")
 
 
 @contextmanager
 def _usage_shown() -> Iterator[None]:
-    """Make visible what a usage error quotes of the command line."""
+    """Escape what a usage error quotes from the command line."""
     try:
         yield
     except click.ClickException as error:
@@ -73,7 +73,7 @@ def _usage_shown() -> Iterator[None]:
 
 
 class _LazyGroup(click.Group):
-    """A group that loads a command when it is called or its help is asked for, and prints errors in one place."""
+    """A group that imports a command when it is called or its help is shown, and prints errors in one place."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -99,7 +99,7 @@ class _LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the options of `kbtools` itself wherever they stand."""
+        """Accept the options of `kbtools` itself at any position."""
         _find_typed_plugins(args)
         own = [option for option in self.params if isinstance(option, click.Option) and option.name != "version"]
         with _usage_shown():
@@ -111,9 +111,9 @@ class _LazyGroup(click.Group):
         try:
             with _usage_shown():
                 return super().invoke(ctx)
-        except BrokenPipeError:  # whoever read the output has had enough; click ends quietly
+        except BrokenPipeError:  # The reader of the output closed it; click ends quietly.
             raise
-        # A path that cannot be read is the user's to mend, like an error of our own; others are ours, with a traceback.
+        # The user can fix an unreadable path, like an error of ours; any other error is a bug and has a traceback.
         except (KBToolsError, OSError) as error:
             if ctx.params["debug"]:
                 raise
@@ -133,7 +133,7 @@ class _LazyGroup(click.Group):
 
 
 def _find_typed_plugins(arguments: list[str]) -> None:
-    """Make Python find the module of a `module:Class` on the command line in the current folder, after all others."""
+    """Let Python find modules of a `module:Class` on the command line in the current folder, after all other places."""
     modules = {match[1] for argument in arguments if (match := _TYPED_PLUGIN.fullmatch(argument))}
     missing = [name for name in modules - sys.modules.keys() if find_spec(name) is None]
     if any(Path(f"{name}.py").is_file() or Path(name).is_dir() for name in missing):
@@ -197,7 +197,7 @@ def main(
     context.meta.update({BACKEND: backend, DEVICE: device, MEMORY: memory, JOBS: jobs, TRUST: trust_plugins})
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            # A terminal that cannot show a name shows its escapes, where Python would stop with an error.
+            # A terminal that cannot display a name shows escapes, instead of stopping with an error.
             stream.reconfigure(errors="backslashreplace")
     if verbose:
         import logging

@@ -1,4 +1,4 @@
-"""kbtools mcp: a knowledge base as tools of an agent, over standard input and output."""
+"""kbtools mcp: a knowledge base as tools for an agent, over standard input and output."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options shared by several commands."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -21,19 +21,19 @@ EMBEDDED = "embedded"
 BACKEND, DEVICE, MEMORY, JOBS, TRUST = (
     f"kbtools.{name}" for name in ("backend", "device", "memory", "jobs", "trust_plugins")
 )
-"""Keys of the context of a command, under which it finds the options of `kbtools` itself."""
+"""Keys in the context of a command for the options of `kbtools` itself."""
 
 
 def take_options(command: Command, options: Sequence[_Decorator]) -> Command:
-    """Add several options to a command, which its help lists in this order."""
-    # As decorators stand above a function: the last of them is put on first.
+    """Add several options to a command, in the order of its help."""
+    # Reversed, as the last decorator above a function is applied first.
     for option in reversed(options):
         command = option(command)
     return command
 
 
 def chosen_backend() -> str:
-    """Return the backend that the command line or the environment names."""
+    """Return the backend set on the command line or in the environment."""
     name: str = click.get_current_context().meta[BACKEND]
     return name
 
@@ -70,7 +70,7 @@ KB_FIRST = "name a knowledge base (the first argument, --kb or KBTOOLS_KB)"
 
 
 def require_text(text: str | None, what: str) -> str:
-    """Return the words of a command; raise UsageError if there are none."""
+    """Return the text argument of a command; raise UsageError if it is missing."""
     if text is None:
         raise click.UsageError(f"{KB_FIRST} and {what}")
     if not text.strip():
@@ -79,22 +79,22 @@ def require_text(text: str | None, what: str) -> str:
 
 
 class Between(click.FloatRange):
-    """A number between two others; NaN is between none."""
+    """A number in a range; NaN is outside every range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number: float = super().convert(value, param, ctx)
-        if number != number:  # NaN, which every comparison with the limits lets pass
+        if number != number:  # NaN would pass every comparison with the limits.
             self.fail(f"{value} is not a number", param, ctx)
         return number
 
 
 def json_option(command: Command) -> Command:
-    """Choose between a table for people and JSON for programs."""
+    """Let the user choose JSON instead of a table."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")(command)
 
 
 def output_option(*more: str) -> Callable[[Command], Command]:
-    """Take `--format` or `--json` as `output`, None for a table; `more` are formats of this command alone."""
+    """Pass `--format` or `--json` as `output`, None for a table; `more` are additional formats of this command."""
     formats = ["json", "csv", "tsv", *more]
     options = [
         click.option("--json", "output", flag_value="json", help="Print JSON, as --format json does."),
@@ -110,7 +110,7 @@ def output_option(*more: str) -> Callable[[Command], Command]:
 
 
 def inverse_option(command: Command) -> Command:
-    """Read facts backwards too."""
+    """Let the user enable reading facts backwards."""
     return click.option(
         "--inverse/--no-inverse",
         default=None,
@@ -120,7 +120,7 @@ def inverse_option(command: Command) -> Command:
 
 
 def lang_option(command: Command) -> Command:
-    """Choose the languages of names."""
+    """Let the user choose the languages of names."""
     return click.option(
         "--lang",
         metavar="TAGS",
@@ -129,7 +129,7 @@ def lang_option(command: Command) -> Command:
 
 
 def models_option(command: Command) -> Command:
-    """Take the folder of trained models."""
+    """Pass the folder of trained models."""
     return click.option(
         "--models",
         type=FILE,
@@ -140,12 +140,12 @@ def models_option(command: Command) -> Command:
 
 
 def check_size(context: click.Context, option: click.Parameter, value: str) -> str:
-    """Check an amount of memory."""
+    """Return an amount of memory unchanged; raise BadParameter if it is not one."""
     if not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", value, re.IGNORECASE):
         raise click.BadParameter(f"found {value!r}, expected an amount such as 2GB")
     return value
 
 
 def pruning_option(command: Command) -> Command:
-    """Choose the pruner."""
+    """Let the user choose the pruner."""
     return click.option("--pruning", default=DEFAULT, help="The pruner: a plugin, or module:Class.")(command)

@@ -1,4 +1,4 @@
-"""kbtools plugins: the plugins that are installed, and the contract suites that their authors run."""
+"""kbtools plugins: the installed plugins, and the contract suites for their authors."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Progress of a long command: phases as lines, the reading of files as a bar, signals that end it cleanly."""
+"""Progress of long commands: phases as lines, the reading of files as a bar, and signals that end them cleanly."""
 
 import os
 import signal
@@ -14,16 +14,16 @@ from kbtools.indexers.building.build import BuildProgress, Phase
 from kbtools.text.printable import visible
 
 _UNWINDING = 0.5
-"""Seconds, so that a process that is told to stop has ended within one."""
+"""Seconds, so that a stopped process ends within one."""
 
 
 @contextmanager
 def stoppable() -> Iterator[None]:
     """Unwind the work when a signal ends the process, so that it leaves nothing behind.
 
-    A signal that is ignored stays so: nohup. Libraries may keep Python from its handlers for many seconds, so a thread
-    hears of the signal too, and ends the process where the work was not unwound within `_UNWINDING` seconds; what that
-    leaves beside the target is removed by the next run.
+    Ignored signals stay ignored (nohup). Libraries may delay Python's signal handlers for many seconds, so a thread
+    also receives the signal, and ends the process if the work is not unwound within `_UNWINDING` seconds; leftovers
+    next to the target are then removed by the next run.
     """
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -39,7 +39,7 @@ def stoppable() -> Iterator[None]:
     before = {number: signal.signal(number, stop) for number in signals}
     unwound = threading.Event()
     hearing, telling = socket.socketpair()
-    telling.setblocking(False)  # as `set_wakeup_fd` demands, from inside a signal
+    telling.setblocking(False)  # Required by `set_wakeup_fd`, which writes from inside a signal.
     wakeup_before = signal.set_wakeup_fd(telling.fileno(), warn_on_full_buffer=False)
     threading.Thread(target=end_anyway, daemon=True).start()
     try:

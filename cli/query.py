@@ -1,4 +1,4 @@
-"""kbtools query: from a question to candidates and answers."""
+"""kbtools query: answers questions, with the ranked candidates."""
 
 import os
 import sys
@@ -33,20 +33,20 @@ from kbtools.errors import KBToolsError
 from kbtools.read_ahead import lines_at_hand
 
 UNSURE = 3
-"""The exit code where several readings of the one question are equally likely; of a stream each record says it."""
+"""The exit code if several readings of a single question are equally likely; in a stream, records contain this."""
 
 
 def _standard_input() -> Iterator[str]:
-    """Yield the lines of standard input, a question each."""
+    """Yield the lines of standard input, one question each."""
     for raw in open_standard_input() if sys.stdin else ():
         yield raw.decode(errors="replace").removeprefix("\ufeff").rstrip("\r\n")
 
 
 def open_standard_input() -> Iterable[bytes]:
-    """Open standard input anew: a thread that waits in `sys.stdin` itself would crash Python where it ends."""
+    """Open standard input again: a thread waiting in `sys.stdin` itself would crash Python at exit."""
     try:
         return open(sys.stdin.fileno(), "rb", closefd=False)
-    except UnsupportedOperation:  # a stand-in without a file
+    except UnsupportedOperation:  # A stand-in without a file.
         return sys.stdin.buffer
 
 
@@ -56,7 +56,7 @@ def texts(question: str | None, path: Path | None) -> Iterator[str]:
         yield from read_questions(path)
     elif question == "-":
         yield from _standard_input()
-    elif question:  # bytes that are no UTF-8 come as lone surrogates
+    elif question:  # Invalid UTF-8 arrives as lone surrogates.
         yield os.fsencode(question).decode(errors="replace")
 
 
@@ -68,7 +68,7 @@ def _progress_of(path: Path | None) -> AbstractContextManager[Callable[[], None]
 
 
 def _answer(answerer: Answerer, batch: list[str], options: QueryOptions) -> Iterator[Result]:
-    """Answer questions together; where that fails, one by one, so that those before the one that fails are answered."""
+    """Answer questions together; if that fails, one by one, so that those before the failing one are answered."""
     answered = 0
     try:
         for result in answerer.query_many(batch, **options):
@@ -172,7 +172,7 @@ def command(
 
         system = calibrate_system(open_run(calibration), answerer, system)
     options = QueryOptions(system=system, type=of_type, inverse=inverse, top=top, answers=answers, abstain=abstain)
-    # One question needs no thread that reads ahead; of a stream, the lines at hand are answered together.
+    # A single question needs no reading thread; in a stream, the available lines are answered together.
     several = questions is not None or text == "-"
     batches = lines_at_hand(texts(text, questions)) if several else [[*texts(text, None)]]
 

@@ -1,4 +1,4 @@
-"""Options of reading files, which kbtools index and kbtools update share."""
+"""Options for reading files, shared by kbtools index and kbtools update."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -13,7 +13,7 @@ from kbtools.indexers.readers.reading import Predicates, ReadOptions, wide_of
 from kbtools.kb.table_heads import USUAL
 
 _PREDICATES = ("name", "alias", "description", "type")
-"""Parts of an entity whose predicates in RDF can be named."""
+"""Parts of an entity whose RDF predicates can be named."""
 
 SPELLINGS = {f"--{part}-predicate": f"--predicate {part}={{}}" for part in _PREDICATES}
 
@@ -39,7 +39,7 @@ COLUMN = click.option(
     help="Column of a table, such as subject=head; with link=HEADER its cells are linked by name.",
 )
 _LINK = "link"
-"""The part of columns whose cells are names of entities; several columns may have it."""
+"""The part of columns with names of entities; several columns may have it."""
 _PREDICATE = click.option(
     "--predicate",
     multiple=True,
@@ -55,12 +55,12 @@ _FORMAT = click.option(
 
 
 def reading_options(command: Command) -> Command:
-    """Take languages, columns and predicates, list separator, format and share of bad lines as `options`."""
+    """Pass languages, columns and predicates, list separator, format and share of bad lines as `options`."""
     return take_options(gather_options(command), [LANG, COLUMN, _PREDICATE, LIST_SEPARATOR, _FORMAT, MAX_BAD])
 
 
 def gather_options(command: Command) -> Command:
-    """Gather the options of reading that a command has into one argument, `options`."""
+    """Gather the read options of a command into one argument, `options`."""
 
     @wraps(command)
     def gathered(
@@ -90,14 +90,14 @@ def gather_options(command: Command) -> Command:
 
 
 def _columns_of(pairs: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Read `--column subject=head` options."""
+    """Return the pairs of `--column subject=head` options."""
     parts = (*USUAL, "id", _LINK)
     named = read_pairs(pairs, parts=parts, option="--column", expected="PART=HEADER, such as subject=head")
     return [("entity" if part == "id" else part, header) for part, header in named]
 
 
 def _predicates_of(pairs: tuple[str, ...]) -> Predicates:
-    """Read `--predicate name=IRI` options; a part that none names keeps its usual predicates."""
+    """Return the predicates of `--predicate name=IRI` options; other parts keep their usual predicates."""
     named: dict[str, set[str]] = {}
     expected = "PART=IRI, such as name=http://schema.org/name"
     for part, iri in read_pairs(pairs, parts=_PREDICATES, option="--predicate", expected=expected):
@@ -108,7 +108,7 @@ def _predicates_of(pairs: tuple[str, ...]) -> Predicates:
 def read_pairs(
     pairs: tuple[str, ...], *, parts: Collection[str], option: str, expected: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield the two sides of the first equals sign of each text; raise BadParameter for an unknown part."""
+    """Yield the two sides of the first equals sign in each text; raise BadParameter for an unknown part."""
     for text in pairs:
         part, _, value = text.partition("=")
         if not value:

@@ -1,4 +1,4 @@
-"""kbtools reconcile: the entities that the rows of a table name."""
+"""kbtools reconcile: finds the entities named in the rows of a table."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -17,11 +17,11 @@ from kbtools.errors import UnknownEntity
 from kbtools.kb.contract import indexed_nearest
 
 _SHOWN = 20
-"""Facts of each direction: both fit on a screen."""
+"""Facts shown in each direction: both fit on a screen."""
 
 
 def _lines(entity: Entity, outgoing: Facts, incoming: Facts | None) -> Iterator[str]:
-    """Lay an entity out: names and types, then facts, those that it is the object of with an arrow back."""
+    """Format an entity: names and types, then facts; those with it as object have a backward arrow."""
     yield named(entity.id, entity.name) + _languages_of(entity.name, entity)
     if entity.description:
         yield f"  {entity.description}"
@@ -45,7 +45,7 @@ def _lines(entity: Entity, outgoing: Facts, incoming: Facts | None) -> Iterator[
 
 
 def _languages_of(name: str | None, entity: Entity) -> str:
-    """Write the languages of a name behind it, where its entity has names in several."""
+    """Return the languages of a name in brackets if its entity has names in several, else an empty text."""
     several = len(set(entity.languages.values())) > 1
     return f" [{' '.join(entity.languages.get(name or '', ())) or '-'}]" if several else ""
 
@@ -87,7 +87,7 @@ def command(home: Home, text: str | None, limit: int, lang: str | None, output: 
 
 
 def _entity_of(answerer: Answerer, text: str) -> Entity:
-    """Find an entity by its id, else by its name; raise UnknownEntity if there is none."""
+    """Return the entity with an id, else with a name; raise UnknownEntity if there is none."""
     try:
         return answerer.entity(text)
     except UnknownEntity:

@@ -1,4 +1,4 @@
-"""kbtools teach: a few questions with what they mean, learned in a second and kept beside the knowledge base."""
+"""kbtools teach: learns questions with their meaning in a second, stored next to the knowledge base."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from kbtools.ranking.taught import file_bytes
 from kbtools.storage import new_file
 
 _SHOWN = 8
-"""Questions that were not taught, and are told with their reason."""
+"""Most rejected questions that are listed with their reason."""
 
 
 @click.command(
@@ -84,12 +84,12 @@ def command(
 
 
 def _read_words(words: tuple[str, ...]) -> Lesson:
-    """Read a question with subject and relation, or with an answer."""
+    """Return a question with subject and relation, or with an answer, from the arguments."""
     return Lesson(*words) if len(words) == 3 else Lesson(words[0], answer=words[1])
 
 
 def _report_lines(measured: TeachingReport, path: Path) -> Iterator[str]:
-    """Lay out what taught questions change."""
+    """Format the effect of taught questions."""
     yield f"{path}: {measured.questions:,} questions"
     if measured.left_out:
         yield f"left out: {measured.left_out:,} about an entity or a relation that the knowledge base lacks"

@@ -1,4 +1,4 @@
-"""kbtools train: from annotated questions to models."""
+"""kbtools train: trains models on annotated questions."""
 
 import sys
 import time
@@ -89,7 +89,7 @@ def command(
 
 
 def _add_part(name: str, *examples: str) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a function the command of one part of a training."""
+    """Return a decorator that makes a function the command for one part of a training."""
     make = command.command(name, cls=Command, spellings=SPELLINGS, examples=examples)
     return lambda function: make(leaving(function))
 
@@ -207,7 +207,7 @@ def _ranking(
 
 
 def _show_tuning(trained: Any) -> None:
-    """Print the weights that were chosen, and the ranker that was fitted."""
+    """Print the chosen weights and the fitted ranker."""
     _show_chosen(trained.weights)
     if trained.ranker:
         _show_ranker(trained.ranker)
@@ -275,7 +275,7 @@ def _list_settings(profile: str) -> None:
 
 
 def _say(text: str, *, err: bool = False) -> None:
-    """Print a line, of the processes of a launcher by the first for all."""
+    """Print a line; among the processes of a launcher only the first prints."""
     from kbtools.scorers.networks.distributed import rank
 
     if rank() == 0:
@@ -283,7 +283,7 @@ def _say(text: str, *, err: bool = False) -> None:
 
 
 def _callbacks() -> Any:
-    """Show each epoch, and on a terminal each second."""
+    """Return callbacks that print each epoch, and on a terminal each second."""
     from kbtools.scorers.fitting.measures import Callbacks
 
     return Callbacks(_show_epoch, _show_batch)
@@ -295,11 +295,11 @@ def _show_epoch(epoch: Any) -> None:
 
 
 _SHOWN = [0.0]
-"""The second in which the share of an epoch was last shown."""
+"""The second in which progress was last shown."""
 
 
 def _show_batch(epoch: int, share: float) -> None:
-    """Show on a terminal, once a second, how much of an epoch is done; the line of the epoch takes its place."""
+    """Show progress within an epoch once a second on a terminal; the line of the epoch replaces it."""
     if sys.stderr.isatty() and time.monotonic() > _SHOWN[0] + 1:
         _SHOWN[0] = time.monotonic()
         sys.stderr.write(f"  epoch {epoch}: {share:.0%}\r")

@@ -1,4 +1,4 @@
-"""Options that the commands of `kbtools train` share, and the settings that they and a file change."""
+"""Options shared by the commands of `kbtools train`, and the settings that they and a file change."""
 
 import tomllib
 from collections.abc import Callable
@@ -26,7 +26,7 @@ SETTINGS: dict[str, Any] = {
     "encoder, which is pretrained": PretrainedSettings(),
     "transe": TransESettings(),
 }
-"""The settings that each kind of model has, with the values of the paper."""
+"""The settings of each kind of model, with the values of the paper."""
 
 _FIELDS = {
     setting.name: setting
@@ -40,7 +40,7 @@ SPELLINGS = {f"--{name.replace('_', '-')}": f"--set {name}={{}}" for name in _FI
     if isinstance(field.default, bool)
     for value in (True, False)
 }
-"""A setting is also spelled as an option of its own: `--epochs 3` is `--set epochs=3`."""
+"""Each setting is also an option of its own: `--epochs 3` is `--set epochs=3`."""
 
 OUT = click.option("--out", "models", required=True, type=FILE, help="The folder of models.")
 
@@ -48,7 +48,7 @@ _WORDS = {"true": True, "false": False}
 
 
 def read_setting(context: click.Context, option: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
-    """Read `--set NAME=VALUE` options, each by the type of its setting; raise BadParameter for a value of another."""
+    """Read `--set NAME=VALUE` options by the types of the settings; raise BadParameter for a value of another type."""
     changes: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -65,7 +65,7 @@ def read_setting(context: click.Context, option: click.Parameter, texts: tuple[s
 
 
 def settings_options(command: Command) -> Command:
-    """Take changes of settings as `changes`: those of `--set`, which outrank those of `--config`."""
+    """Pass changes of settings as `changes`: those of `--set` override those of `--config`."""
 
     @wraps(command)
     def gathered(*args: Any, changes: dict[str, Any], config: Path | None, **kwargs: Any) -> object:
@@ -82,7 +82,7 @@ def settings_options(command: Command) -> Command:
 
 
 def training_options(command: Command) -> Command:
-    """Take the knowledge base, the questions, the folder of models, the profile and changes of its settings."""
+    """Pass the knowledge base, the questions, the folder of models, the profile and changes of its settings."""
     options = [
         kb_argument(),
         click.option("--train", required=True, type=FILE, help="Annotated questions for training."),
@@ -95,12 +95,12 @@ def training_options(command: Command) -> Command:
 
 
 def names_option(option: str, default: str, of: str) -> Callable[[Command], Command]:
-    """Take the names of the models to train."""
+    """Pass the names of the models to train."""
     return click.option(option, "names", default=default, help=f"{of}, separated by commas.")
 
 
 def leaving(command: Command) -> Command:
-    """End one of the processes of a launcher when its command is done."""
+    """End a launcher's process when its command is done."""
 
     @wraps(command)
     def ended(*args: Any, **kwargs: Any) -> None:
@@ -113,7 +113,7 @@ def leaving(command: Command) -> Command:
 
 
 def _read_settings(config: Path) -> dict[str, Any]:
-    """Read settings from a TOML file; raise BadSetting for another file."""
+    """Read settings from a TOML file; raise BadSetting for any other file."""
     try:
         return tomllib.loads(config.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

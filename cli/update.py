@@ -1,4 +1,4 @@
-"""kbtools update: changes of a knowledge base, in place, while others read it."""
+"""kbtools update: changes a knowledge base in place while others read it."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -22,7 +22,7 @@ from kbtools.kb.manifest import changes_text
 from kbtools.storage import temporary_folder
 
 _REMOVED: tuple[SourceKind, ...] = ("facts", "names", "types")
-"""Kinds of rows that an update takes away."""
+"""Kinds of rows that an update can remove."""
 
 
 @click.command(
@@ -120,7 +120,7 @@ def command(
 
 @contextmanager
 def _standard_input_file() -> Iterator[Callable[[Path], Path]]:
-    """Lend a function that returns the path of a file, for `-` that of a copy of standard input."""
+    """Yield a function that returns the path of a file, or for `-` that of a copy of standard input."""
     with ExitStack() as stack:
 
         def at_hand(path: Path) -> Path:
@@ -139,13 +139,13 @@ def _label_of(path: Path) -> str:
 
 
 def _removed_source(text: str) -> tuple[str | None, Path]:
-    """Read `--remove [KIND=]FILE`."""
+    """Return the kind, if any, and the path of `--remove [KIND=]FILE`."""
     kind, equals, path = text.partition("=")
     return (kind, Path(path)) if equals and kind in _REMOVED else (None, Path(text))
 
 
 def _update_report(updated: UpdateResult) -> Iterator[str]:
-    """Lay out what changed, what was not there, and what was left out of the files."""
+    """Format the changes made, the removals of what does not exist, and the lines left out."""
     yield f"{updated.kb}: {changes_text(updated.changes) or 'nothing changed'}; content {updated.digest[:16]}"
     for missing in updated.missing:
         yield f"not there: {missing.count:,} {missing.kind}; first: {missing.first}"

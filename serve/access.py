@@ -1,7 +1,7 @@
-"""The surroundings of every request: the hosts that are answered to, the log, the metrics, the headers of browsers.
+"""Checks and records around every request: accepted hosts, the log, metrics, and headers for browsers.
 
-A name of another site may be made to lead here (DNS rebinding), and a script may be asked for by JSONP: a page of that
-site can make a browser ask, and must not read.
+A foreign domain may be made to resolve to this machine (DNS rebinding), and JSONP loads data as a script: pages of
+other sites can send such requests, but must not read the answers.
 """
 
 import ipaddress
@@ -25,13 +25,13 @@ from kbtools.serve.responses import error_response
 logger = logging.getLogger(__name__)
 
 _UNPRINTABLE = re.compile(rb"[^!#-\[\]-~]")
-"""Bytes that an address never holds unless somebody means to forge a log: spaces, quotes, backslashes, controls."""
+"""Bytes that occur in an address only to forge a log: spaces, quotes, backslashes, control characters."""
 
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^:\[\]]*))(?::[0-9]*)?")
-"""A host, in brackets if it is an address of IPv6, with perhaps a port."""
+"""A host, in brackets if it is an IPv6 address, with an optional port."""
 
 _GONE = 499
-"""The status that logs know for a client that went away."""
+"""The status in logs for a client that disconnected."""
 
 _REGISTRY = CollectorRegistry()
 _REQUESTS = Counter("kbtools_requests", "Requests, by endpoint and status.", ("endpoint", "status"), registry=_REGISTRY)
@@ -48,11 +48,11 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 }
-"""Headers of every answer that does not bring its own."""
+"""Headers of every answer that does not set its own."""
 
 
 async def metrics(request: Request) -> Response:
-    """Return the counts of this server for Prometheus, of all its worker processes together."""
+    """Return the metrics of this server for Prometheus, over all its worker processes."""
     registry = _REGISTRY
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()
@@ -61,7 +61,7 @@ async def metrics(request: Request) -> Response:
 
 
 class PathPrefix:
-    """A layer that lets a server answer under a prefix, whether or not the proxy before it takes the prefix away."""
+    """A layer that serves under a path prefix, whether or not the proxy strips it."""
 
     def __init__(self, app: ASGIApp, *, prefix: str) -> None:
         self.app, self.prefix = app, prefix
@@ -111,7 +111,7 @@ class Access:
 
 
 class Faults:
-    """A layer that turns what went wrong into an answer, inside the layer of CORS: pages may read errors as well."""
+    """A layer that converts errors to answers, inside the CORS layer so that pages may read errors as well."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -132,14 +132,14 @@ class Faults:
         except ClientDisconnect:
             raise
         except Exception as error:
-            if begun:  # a cut connection tells that the answer does not end
+            if begun:  # A dropped connection shows that the answer is incomplete.
                 logger.error("%s ended early: %s", _address(scope), ascii(error))
                 raise
             await error_response(Request(scope), error)(scope, receive, send)
 
 
 def _address(scope: Scope) -> str:
-    """Write when, who and what was asked, each without a blank, so that no request can forge a line of the log."""
+    """Format time, client and request without spaces inside, so that no request can forge a line of the log."""
     client = (scope.get("client") or ("-",))[0]
     target = scope.get("raw_path") or scope["path"].encode()
     if scope["query_string"]:
@@ -153,14 +153,14 @@ def _printable(raw: bytes) -> str:
 
 
 def hosts_answered(address: str, allowed: Sequence[str]) -> tuple[str, ...]:
-    """List the names to answer to beside loopback ones, none for any: on a loopback address, those allowed."""
+    """Return the accepted hosts besides loopback names: those allowed if listening on loopback, else empty for any."""
     if "*" in allowed or (not allowed and not _is_loopback(address)):
         return ()
     return ("localhost", address, *(name.lower() for name in allowed))
 
 
 def _is_loopback(host: str) -> bool:
-    """Return whether a name leads to this machine alone."""
+    """Return whether a host always refers to this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -168,14 +168,14 @@ def _is_loopback(host: str) -> bool:
 
 
 def _host_of(headers: Headers) -> str:
-    """Return the name that a request was sent to, without its port; all of it where it is none."""
+    """Return the host of a request without its port; unchanged if it is malformed."""
     host = headers.get("host", "").lower()
     parts = _HOST.fullmatch(host)
     return (parts[1] or parts[2]) if parts else host
 
 
 class HostGuard:
-    """A layer that turns away requests by other names, and scripts for pages of other sites from a loopback name."""
+    """A layer that refuses requests for other hosts, and scripts requested by pages of other sites from loopback."""
 
     def __init__(self, app: ASGIApp, *, hosts: Sequence[str], any_site: bool) -> None:
         self.app, self.hosts, self.any_site = app, hosts, any_site
@@ -186,10 +186,14 @@ class HostGuard:
         await self.app(scope, receive, send)
 
     def check(self, headers: Headers) -> None:
-        """Raise RequestForbidden for what is turned away; every browser names the host, so that one without is none."""
+        """Raise RequestForbidden for refused requests; one without a host is accepted, since no browser sends it."""
         host = _host_of(headers)
         if host and self.hosts and host not in self.hosts and not _is_loopback(host):
-            raise RequestForbidden(f"no server here is named {host!r}; --allowed-host makes it one", name=host)
+            raise RequestForbidden(
+                f"this server does not accept the host {host!r}; allow it with --allowed-host", name=host
+            )
         crossing = headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-dest") == "script"
         if crossing and _is_loopback(host) and not self.any_site:
-            raise RequestForbidden("a page of another site gets no script from here; --cors '*' lets it read all")
+            raise RequestForbidden(
+                "pages of other sites may not load scripts from this server; allow it with --cors '*'"
+            )

@@ -1,4 +1,4 @@
-"""The tools of an agent over a knowledge base, by the Model Context Protocol (MCP): small answers, doubt in words."""
+"""Tools for agents over a knowledge base, by the Model Context Protocol (MCP): short answers, with doubts in words."""
 
 from collections.abc import Awaitable, Callable
 from inspect import cleandoc
@@ -20,10 +20,10 @@ from kbtools.version import __version__
 _T = TypeVar("_T")
 
 _LIMIT, _MOST = 5, 50
-"""Rows of an answer unless the agent asks for more, and at most."""
+"""Default and maximum number of rows in an answer."""
 
 _SHORT = 160
-"""Characters of a text; five rows of them stay below a kilobyte."""
+"""Most characters of a text; five rows with such texts stay below a kilobyte."""
 
 _READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
@@ -35,7 +35,7 @@ _INSTRUCTIONS = (
 
 
 class _Match(BaseModel):
-    """An entity that has a name, or one like it."""
+    """An entity with a given or similar name."""
 
     id: str
     name: str
@@ -72,7 +72,7 @@ class _FactRow(BaseModel):
 
 
 class _FactPage(BaseModel):
-    """Some facts about an entity."""
+    """A page of facts about an entity."""
 
     facts: list[_FactRow]
     total: int
@@ -98,7 +98,7 @@ class _Mentions(BaseModel):
 
 
 class _Reading(BaseModel):
-    """The subject and relation that a question was read as."""
+    """The subject and relation as which a question was read."""
 
     subject: str
     subject_id: str
@@ -106,7 +106,7 @@ class _Reading(BaseModel):
 
 
 class _Reply(BaseModel):
-    """The answers to a question; none unless it has one likely reading."""
+    """The answers to a question; empty unless it has one likely reading."""
 
     sure: bool
     answers: list[str]
@@ -121,7 +121,7 @@ class _Ask(Protocol):
 
 
 def make_server(ask: _Ask, *, name: str) -> MCPServer[Any]:
-    """Make a server with the tools `lookup`, `show`, `facts`, `link` and `query`."""
+    """Build a server with the tools `lookup`, `show`, `facts`, `link` and `query`."""
     server: MCPServer[Any] = MCPServer(
         f"kbtools: {name}", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING"
     )
@@ -233,7 +233,7 @@ def _describe_matches(name: str, matches: list[_Match]) -> str:
 
 
 def _reply_to(result: Result) -> _Reply:
-    """Return the answers of a result, or in words why there is no single one."""
+    """Return the answers of a result, or an explanation if there is no single one."""
     if not result.candidates:
         return _Reply(sure=False, answers=[], reading=None, note="no name in the question is one of the knowledge base")
     first = result.candidates[0]

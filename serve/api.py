@@ -32,7 +32,7 @@ from kbtools.serve.workers import LINKED, LONG, Workers
 _T = TypeVar("_T")
 
 AT_ONCE, AT_ONCE_CHARACTERS = 16, 2_000
-"""Questions of a stream that are answered in one go, and their characters: few enough that others take their turn."""
+"""Most questions of a stream, and characters, per batch: few enough that other requests get their turn."""
 
 
 class KBAPI:
@@ -42,7 +42,7 @@ class KBAPI:
         self.kb, self.workers, self.may_teach, self.link_to_source = kb, workers, teach, link
 
     def routes(self) -> list[Route]:
-        """Return the routes, `entity` for ids with slashes too."""
+        """Return the routes; ids in `entity` may contain slashes."""
         routes = []
         for name, endpoint in BY_NAME.items():
             path = endpoint.path.replace("{id}", "{id:path}")
@@ -53,7 +53,7 @@ class KBAPI:
         return await self.workers.run_on(self.kb, job)
 
     async def record(self, ask: Callable[[Answerer], Result | Record], *, characters: float = 0) -> Response:
-        """Answer with a record of the library; it is as much work as a question of so many characters."""
+        """Answer with a library record; the work counts as that of a question with `characters` characters."""
 
         def written(edition: Edition) -> bytes:
             return record_bytes(ask(edition.answerer))
@@ -103,10 +103,10 @@ class KBAPI:
 
     async def teach(self, request: Request) -> Response:
         if not self.may_teach:
-            raise RequestForbidden("this server is not taught; start it with --teach")
-        # No page of another site sends this type without asking first.
+            raise RequestForbidden("this server does not accept teaching; start it with --teach")
+        # Browsers send this type to another site only after a preflight request.
         if not request.headers.get("content-type", "").startswith("application/json"):
-            raise BadArgument("the body is sent as application/json", name="content-type")
+            raise BadArgument("the body must be sent as application/json", name="content-type")
         arguments = await _parameters_of("teach", request)
 
         def taught(edition: Edition) -> dict[str, Any]:
@@ -135,13 +135,13 @@ class KBAPI:
     async def stream(
         self, texts: Sequence[str], ask: Callable[[Answerer, Sequence[str]], Iterable[Result | LookupResult]]
     ) -> Response:
-        """Answer many with one edition, a line each; what fails before the first line is an error of the request."""
+        """Answer many questions from one edition, one line each; an error before the first line fails the request."""
         stack = ExitStack()
         batches = together(texts)
         edition = await self.workers.run(lambda: stack.enter_context(self.kb.newest()))
 
         def answer(batch: Sequence[str]) -> bytes:
-            with self.kb.held(edition):  # the stream itself ends before its last batch where its client goes away
+            with self.kb.held(edition):  # The stream may end before this batch if its client disconnects.
                 return b"".join(record_bytes(record) + b"\n" for record in ask(edition.answerer, batch))
 
         async def next_lines() -> bytes:
@@ -159,7 +159,7 @@ class KBAPI:
     async def lines(
         self, first: bytes, next_lines: Callable[[], Awaitable[bytes]], stack: ExitStack
     ) -> AsyncIterator[bytes]:
-        """Yield batches of lines until one is empty; an error in the midst is the last line."""
+        """Yield batches of lines until one is empty; a later error becomes the last line."""
         with stack:
             lines = first
             while lines:
@@ -172,7 +172,7 @@ class KBAPI:
 
 
 def together(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Yield texts in batches that are answered in one go."""
+    """Yield texts in batches."""
     batch: list[str] = []
     for text in texts:
         if len(batch) == AT_ONCE or (batch and sum(map(len, batch)) + len(text) > AT_ONCE_CHARACTERS):
@@ -189,7 +189,7 @@ async def _parameters_of(name: str, request: Request) -> dict[str, Any]:
 
 
 def _one_of(arguments: dict[str, Any], name: str, other: str) -> Any:
-    """Take one of two parameters that exclude each other out of the arguments."""
+    """Remove one of two mutually exclusive parameters from the arguments and return its value."""
     if name not in arguments:
         raise BadArgument(f"{name} is missing; give {name}, or {other} for many", name=name)
     if other in arguments:
@@ -198,9 +198,9 @@ def _one_of(arguments: dict[str, Any], name: str, other: str) -> Any:
 
 
 def nearest_entities(kb: KnowledgeBase, spelling: str, *, limit: int) -> dict[str, Any]:
-    """List the entities nearest to one, itself left out, by falling cosine.
+    """Return the entities nearest to one, without itself, by descending cosine.
 
-    Raises UnknownEntity, and VectorsMissing where the knowledge base or the entity has none.
+    Raises UnknownEntity, or VectorsMissing if the knowledge base or the entity has no vectors.
     """
     entity = find_entity(kb, spelling)
     neighbours = indexed_nearest(kb, entity, top=limit)

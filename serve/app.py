@@ -1,4 +1,4 @@
-"""The server as an ASGI application: the page, and knowledge bases by their names, the first at the root too."""
+"""The server as an ASGI application: the page, and knowledge bases by name, the first also at the root."""
 
 import base64
 import hashlib
@@ -32,12 +32,13 @@ from kbtools.serve.workers import Workers
 _T = TypeVar("_T")
 
 _SWITCH_SECONDS = 0.0005
-"""Seconds after which a thread that computes lets the others run, Python's own 0.005: beside two questions of 10,000
-characters, the median of short ones fell from 44 to 14 ms, and eight clients were answered as fast as before."""
+"""Seconds after which a computing thread yields to others, instead of Python's 0.005: next to two questions of 10,000
+characters, the median of short ones fell from 44 to 14 ms, at the same speed for eight clients.
+"""
 
 
 def create_app(settings: ServeSettings, *, workers: Workers | None = None) -> Starlette:
-    """Open the knowledge bases and make the application; raise as `open_kb` does."""
+    """Open the knowledge bases and build the application; raises as `open_kb` does."""
     threads = workers or Workers()
     kbs = [open_live_kb(name, kb, settings) for name, kb in zip(kb_names(settings.kbs), settings.kbs, strict=True)]
 
@@ -77,13 +78,13 @@ def create_app(settings: ServeSettings, *, workers: Workers | None = None) -> St
 
 
 def app_from_environment() -> Starlette:
-    """Make the application of a worker process."""
+    """Build the application of a worker process."""
     prepare_process()
     return create_app(ServeSettings.from_environment())
 
 
 def prepare_process() -> None:
-    """Write requests and what the server has to say to standard error, a line each; let threads take turns often."""
+    """Log requests and server messages to standard error, one line each; let threads switch often."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     logging.basicConfig(format="%(message)s")
     logging.getLogger("kbtools.serve").setLevel(logging.INFO)
@@ -110,18 +111,18 @@ def _agent_app(kb: LiveKB, workers: Workers) -> Starlette:
         return await workers.run_on(kb, lambda edition: job(edition.answerer), characters=characters)
 
     server = make_server(ask, name=kb.name)
-    # HostGuard checks the host of every request already.
+    # HostGuard already checks the host of every request.
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     return server.streamable_http_app(json_response=True, stateless_http=True, transport_security=unguarded)
 
 
 async def _health(request: Request) -> Response:
-    """Answer that the process runs."""
+    """Report that the process runs."""
     return json_response({"status": "up"})
 
 
 def _ready_check(kbs: list[LiveKB]) -> Callable[[Request], Any]:
-    """Make the endpoint that says which builds answer."""
+    """Return the endpoint that reports the builds being served."""
 
     async def ready(request: Request) -> Response:
         digests = {kb.name: kb.edition.answerer.kb.manifest.digest for kb in kbs}
@@ -131,7 +132,6 @@ def _ready_check(kbs: list[LiveKB]) -> Callable[[Request], Any]:
 
 
 async def _openapi(request: Request) -> Response:
-    """Describe the API."""
     return json_response(describe(request.scope.get("root_path", "")))
 
 
@@ -144,7 +144,7 @@ _PAGE = files("kbtools.serve").joinpath("page.html").read_bytes()
 
 
 def _inline_hash(element: str) -> str:
-    """Return the source of Content-Security-Policy for the one script, or style sheet, of the page."""
+    """Return the Content-Security-Policy source for the page's only script or style sheet."""
     (text,) = re.findall(rb"<%s>(.*?)</%s>" % (element.encode(), element.encode()), _PAGE, flags=re.DOTALL)
     return f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'"
 
@@ -159,5 +159,5 @@ _HEADERS = {
 
 
 async def _page(request: Request) -> Response:
-    """Return the page; what it shows, it asks of the API beside it."""
+    """Return the page, which loads its content from the API."""
     return Response(_PAGE, media_type="text/html; charset=utf-8", headers=_HEADERS)

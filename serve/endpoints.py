@@ -1,4 +1,4 @@
-"""The endpoints of the JSON API: a struct for the parameters of each, and the description for programs."""
+"""The endpoints of the JSON API: a struct with the parameters of each, and the OpenAPI description."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ from kbtools.serve.parameters import BODY_BYTES, TEXT_CHARACTERS, parameter_sche
 from kbtools.version import __version__
 
 _QUESTIONS = 10_000
-"""Questions, or names, of one request."""
+"""Most questions or names of one request."""
 
 
 def _text(help: str, most: int = TEXT_CHARACTERS) -> Any:
@@ -40,7 +40,7 @@ def _flag(help: str) -> Any:
 
 
 def _struct(name: str, required: dict[str, Any], /, **optional: Any) -> type[Struct]:
-    """Make the struct of the parameters of an endpoint; those that are not given stay UNSET."""
+    """Build the struct of an endpoint's parameters; missing optional ones are UNSET."""
     parts: list[Any] = [*required.items(), *((part, kind | UnsetType, UNSET) for part, kind in optional.items())]
     return defstruct(name, parts, kw_only=True)
 
@@ -75,9 +75,9 @@ _LINK = _struct(
 
 @dataclass(frozen=True, slots=True)
 class _Endpoint:
-    """A path of the API: what it does, the record that it returns, and the parameters that it takes by each method.
+    """A path of the API: its summary, the record it returns, and its parameters for each method.
 
-    A POST that has the parameter `many` returns a record for each of a list, as JSON Lines.
+    A POST with the parameter `many` returns a record for each value in the list, as JSON Lines.
     """
 
     name: str
@@ -156,7 +156,7 @@ class Neighbours(Struct):
 
 
 class TaughtPair(Struct):
-    """A taught question with the ids of its subject and its relation, and the number of questions taught by now."""
+    """A taught question with the ids of its subject and relation, and the number of questions taught so far."""
 
     question: str
     subject: str
@@ -176,7 +176,7 @@ class LanguageCount(Struct):
 
 
 class Overview(Struct):
-    """Frequent types with the share of entities that have them, names by language, and questions to ask."""
+    """Frequent types with the share of entities that have them, names by language, and sample questions."""
 
     types: list[FrequentType]
     languages: list[LanguageCount]
@@ -184,7 +184,7 @@ class Overview(Struct):
 
 
 class Info(Struct):
-    """A knowledge base and what can be asked of it, as far as every one has it."""
+    """A knowledge base and the available parts; only the fields that every one has."""
 
     name: str
     taught: int
@@ -201,7 +201,7 @@ class Fault(Struct):
 
 
 class Error(Struct):
-    """An error, by its kind and its sentence."""
+    """An error: its kind and its message."""
 
     error: Fault
 
@@ -213,10 +213,10 @@ _RECORDS = (
 
 
 def describe(server: str) -> dict[str, Any]:
-    """Describe the API by OpenAPI; `server` is the path that it stands under."""
+    """Return the OpenAPI description of the API; `server` is its path prefix."""
     _, schemas = schema_components(_RECORDS, ref_template="#/components/schemas/{name}")
     schemas["Result"]["properties"]["json_version"] = {"type": "integer"}
-    for described in schemas.values():  # a record is written without these unless they are asked for
+    for described in schemas.values():  # These fields are omitted unless requested.
         described["required"] = [name for name in described.get("required", ()) if name not in results.UNLESS_ASKED]
     return {
         "openapi": "3.1.0",
@@ -235,7 +235,7 @@ def describe(server: str) -> dict[str, Any]:
 
 
 def _operation(endpoint: _Endpoint, method: str) -> dict[str, Any]:
-    """Describe an endpoint by one method."""
+    """Describe one method of an endpoint."""
     schemas, required = parameter_schemas(endpoint.methods[method])
     record = {"schema": {"$ref": f"#/components/schemas/{endpoint.record}"}}
     content = {"application/json": record}

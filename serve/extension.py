@@ -1,4 +1,4 @@
-"""Data extension: the objects of chosen relations, for the rows that a client has reconciled."""
+"""Data extension: the objects of chosen relations for a client's reconciled rows."""
 
 from typing import Any
 
@@ -16,10 +16,10 @@ from kbtools.serve.suggestions import property_record
 _NOBODY = np.empty(0, dtype=np.uint32)
 
 _VALUES = 1_000
-"""Values of one cell where the client sets no limit."""
+"""Values of one cell if the client sets no limit."""
 
 ALL_VALUES = 100_000
-"""Values of one answer: some megabytes."""
+"""Most values in one answer: some megabytes."""
 
 SETTINGS = [
     {
@@ -38,13 +38,13 @@ SETTINGS = [
         "choices": [{"value": "entity", "name": "Entity"}, {"value": "id", "name": "Id"}],
     },
 ]
-"""The settings of a property that the manifest offers."""
+"""The settings of a property offered in the manifest."""
 
 
 def extend(edition: Edition, query: ExtensionQuery) -> dict[str, Any]:
     """Return the values of each property of each entity.
 
-    Raises BadArgument for a property that there is not, RequestTooLarge for too many values.
+    Raises BadArgument for an unknown property, RequestTooLarge for too many values.
     """
     kb, known = edition.answerer.kb, edition.vocabulary.relation_rows
     if unknown := [column.relation for column in query.properties if column.relation not in known]:

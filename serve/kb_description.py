@@ -1,4 +1,4 @@
-"""A description of a knowledge base, and the pruners and scorers that a request can choose: by name, with models."""
+"""The description of a knowledge base, and the pruners and scorers available to requests: by name, with models."""
 
 from pathlib import PurePath
 from typing import Any
@@ -18,7 +18,7 @@ from kbtools.version import __version__
 
 
 def kb_info(name: str, answerer: Answerer) -> dict[str, Any]:
-    """Describe a knowledge base; of its sources no more is told than their names."""
+    """Describe a knowledge base; of its sources only the names are shown."""
     manifest = answerer.kb.manifest
     return {
         "name": name,
@@ -57,7 +57,7 @@ def kb_info(name: str, answerer: Answerer) -> dict[str, Any]:
 
 
 def _defaults(answerer: Answerer) -> dict[str, str | None]:
-    """Return the parts of the system of a question that names none."""
+    """Return the default parts of the system."""
     system, parts = answerer.system(), answerer.parts
     return {
         "pruning": system.pruner,
@@ -70,7 +70,7 @@ def _defaults(answerer: Answerer) -> dict[str, str | None]:
 
 
 def _vectors_record(answerer: Answerer) -> dict[str, Any] | None:
-    """Describe the vectors of the entities; nothing where there are none, or none that can be read here."""
+    """Describe the vectors of the entities; None if there are none that can be read."""
     try:
         vectors = answerer.kb.vectors()
     except KBToolsError:
@@ -79,21 +79,23 @@ def _vectors_record(answerer: Answerer) -> dict[str, Any] | None:
 
 
 _AVERAGED = 4
-"""Scorers that a request may average: each combination stays in memory."""
+"""Most scorers that a request may average: each combination stays in memory."""
 
 
 def check_choice(arguments: dict[str, Any]) -> None:
-    """Refuse what would import a module by its path, or average a scorer with itself; raise BadArgument."""
+    """Raise BadArgument for a plugin given as module:Class, and for averaging a scorer with itself."""
     for name in ("pruning", "scorer", "subject", "ranker"):
         if ":" in arguments.get(name, ""):
-            raise BadArgument(f"{name} is the name of a plugin here; module:Class is for the command line", name=name)
+            raise BadArgument(
+                f"{name} must be the name of a plugin; module:Class works only on the command line", name=name
+            )
     scorers = [scorer.strip() for scorer in arguments.get("scorer", "").split(",")]
     if len(scorers) > _AVERAGED or len(set(scorers)) < len(scorers):
         raise BadArgument(f"scorer is at most {_AVERAGED} names, each once, with commas between", name="scorer")
 
 
 def choices(answerer: Answerer) -> dict[str, list[str]]:
-    """List the pruners, relation scorers and subject scorers that answer with the models at hand."""
+    """Return the pruners, relation scorers and subject scorers that work with the available models."""
     models = answerer.models
     offers = list_offers()
 
@@ -103,7 +105,7 @@ def choices(answerer: Answerer) -> dict[str, list[str]]:
     def usable(pruner: str) -> bool:
         try:
             guide = guide_of(load_class(PRUNERS, pruner))
-        except KBToolsError:  # one that cannot be loaded takes nothing from the others
+        except KBToolsError:  # One that cannot be loaded must not hide the others.
             return False
         if guide == "tagger":
             return trained(TAGGER, answerer.tagger)
@@ -123,7 +125,7 @@ def choices(answerer: Answerer) -> dict[str, list[str]]:
 
 
 def _needs_no_training(scorer: str) -> bool:
-    """Return whether a relation scorer whose extra is installed answers before any training."""
+    """Return whether a relation scorer, given its extra, works untrained."""
     try:
         plugin = load_class(SCORERS, scorer)
         return isinstance(plugin, ZeroShot) and bool(plugin.origin())

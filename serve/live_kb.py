@@ -1,4 +1,4 @@
-"""A knowledge base that is served: opened again when it is rebuilt, its former edition closed when idle."""
+"""A served knowledge base: reopened when it is rebuilt; the previous edition is closed when idle."""
 
 import logging
 import time
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ASKED_AGAIN = 1.0
-"""Seconds after which a cluster is asked again which version is current: an update takes longer."""
+"""Seconds between two checks of a cluster's current version: an update takes longer."""
 
 
 class Edition:
-    """One build of a knowledge base, open for as long as a request uses it or it is the newest."""
+    """One build of a knowledge base, open as long as it is the newest or a request uses it."""
 
     def __init__(self, answerer: Answerer) -> None:
         self.answerer = answerer
@@ -38,11 +38,11 @@ class Edition:
 
     @cached_property
     def overview(self) -> dict[str, Any]:
-        """Describe what the knowledge base holds; made once, since it asks questions."""
+        """The overview of the knowledge base, cached since it asks questions."""
         return make_overview(self.answerer, self.vocabulary)
 
     def in_languages(self, lang: str | None) -> "Edition":
-        """Return the same build asked in some languages; raise UnknownLanguage if no name is in one."""
+        """Return the same build for questions in some languages; raise UnknownLanguage if one has no names."""
         if lang is None:
             return self
         spoken = copy(self)
@@ -51,7 +51,7 @@ class Edition:
 
 
 class LiveKB:
-    """A knowledge base by its name in paths; `identity` tells one build from the one that takes its place."""
+    """A knowledge base by its name in paths; `identity` changes when it is rebuilt."""
 
     def __init__(self, name: str, *, open_answerer: Callable[[], Answerer], identity: Callable[[], Hashable]) -> None:
         self.name = name
@@ -62,7 +62,7 @@ class LiveKB:
 
     @contextmanager
     def newest(self) -> Iterator[Edition]:
-        """Lend the newest edition; a former one is closed when its last user is done."""
+        """Yield the newest edition; a previous one is closed when its last user is done."""
         self.reopen_if_rebuilt()
         with self.lock:
             edition = self.edition
@@ -72,7 +72,7 @@ class LiveKB:
 
     @contextmanager
     def held(self, edition: Edition, *, users: int = 1) -> Iterator[None]:
-        """Keep an edition open that is open, by one user more unless that one is counted already."""
+        """Keep an open edition open for one more user, or for one already counted."""
         with self.lock:
             edition.users += users
         try:
@@ -84,9 +84,9 @@ class LiveKB:
                     edition.answerer.close()
 
     def reopen_if_rebuilt(self) -> None:
-        """Open the build that took the place of this one, in one thread: the others go on with the former.
+        """Open the build that replaced the current one, in one thread while others keep using the current one.
 
-        Where it cannot be opened, all go on with the former.
+        If it cannot be opened, all keep using the current one.
         """
         identity = self.identity()
         if identity is None or identity == self.opened_as or not self.opening.acquire(blocking=False):
@@ -101,7 +101,7 @@ class LiveKB:
             self.opening.release()
 
     def replace(self, newest: Edition) -> None:
-        """Put an edition in the place of the former, which is closed if nobody uses it."""
+        """Replace the current edition, which is closed if nobody uses it."""
         with self.lock:
             former, self.edition = self.edition, newest
             if not former.users:
@@ -110,7 +110,7 @@ class LiveKB:
 
 
 def open_live_kb(name: str, kb: str, settings: ServeSettings) -> LiveKB:
-    """Open a folder or, where the settings name a cluster, an index there; raise as `open_kb` does."""
+    """Open a folder or, with a cluster in the settings, an index; raises as `open_kb` does."""
     if settings.elasticsearch is not None:
         return LiveKB(
             name, open_answerer=lambda: _open_on_cluster(kb, settings), identity=ClusterIdentity(kb, settings)
@@ -130,9 +130,9 @@ def open_live_kb(name: str, kb: str, settings: ServeSettings) -> LiveKB:
 
 
 class ClusterIdentity:
-    """The indexes behind the name of a knowledge base on a cluster, asked for again after a moment.
+    """A function for the current indexes of a knowledge base on a cluster, cached for a moment.
 
-    Nothing where the cluster does not tell: then the edition that is open goes on.
+    None if the cluster does not answer: then the open edition stays.
     """
 
     def __init__(self, kb: str, settings: ServeSettings) -> None:
@@ -160,7 +160,7 @@ class ClusterIdentity:
 
 
 def _connect(settings: ServeSettings) -> "Cluster":
-    """Connect to the cluster that the settings name."""
+    """Connect to the configured cluster."""
     from kbtools.indexers.elastic.cluster import Cluster
     from kbtools.indexers.elastic.connection import read_connection
 
@@ -168,7 +168,7 @@ def _connect(settings: ServeSettings) -> "Cluster":
 
 
 def _open_on_cluster(kb: str, settings: ServeSettings) -> Answerer:
-    """Open a knowledge base on a cluster; it stays with the version that is current now."""
+    """Open a knowledge base on a cluster; it keeps the version that is now current."""
     cluster = _connect(settings)
     cluster.greet()
     knowledge_base = load_class(BACKENDS, "elasticsearch")(kb, cluster)

@@ -1,4 +1,4 @@
-"""Reconciliation: candidates by id, name or values of properties, ranked, with a match if one is certain."""
+"""Reconciliation: candidates by id, name or property values, ranked, with a match if one is certain."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -19,28 +19,28 @@ from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Rung
 
 _PROPERTY_WEIGHT = 0.4
-"""The weight of a property beside the name's 1: that of Wikidata's reconciliation service."""
+"""Weight of a property relative to the name's 1, as in Wikidata's reconciliation service."""
 
 _OTHER_TYPE = 0.7
-"""What a candidate without the type keeps of its score under `should`: below a like name with the type."""
+"""Factor for the score of a candidate of another type under `should`: below a similar name of the type."""
 
 _AGREED = 0.95
-"""Agreement from which a value is the same: one letter in twenty may differ."""
+"""Least agreement of equal values: one letter in twenty may differ."""
 
 _OBJECTS = 1_000
-"""Objects of a candidate that a value is compared with."""
+"""Most objects of a candidate compared with a value."""
 
 _CERTAIN_RUNGS = frozenset({"exact", "case", "accents", "punctuation", "apostrophe", "id"})
-"""Rungs on which a name is the same name: neither a variant of it nor one that resembles it."""
+"""Rungs on which a name counts as equal: neither a variant nor merely similar."""
 
 
 _FactValues = dict[tuple[str, str], list[tuple[str, Comparable]]]
-"""Ids of objects, and what their texts are, by the id of a subject and a relation."""
+"""Objects, as id and comparable text, by the ids of a subject and a relation."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Scored:
-    """An entity with what speaks for it; `typed` is missing where no type was constraint, agreements are 0 to 1."""
+    """An entity with its evidence; `typed` is None without a type constraint, agreements are 0 to 1."""
 
     match: EntityMatch
     typed: bool | None = None
@@ -48,7 +48,7 @@ class _Scored:
 
     @property
     def score(self) -> float:
-        """Join the score of the name with the agreements, 0 to 100."""
+        """The score of the name combined with the agreements, 0 to 100."""
         total = self.match.score + sum(100 * _PROPERTY_WEIGHT * agreement for _, agreement in self.agreements)
         score = total / (1 + _PROPERTY_WEIGHT * len(self.agreements))
         return round(score * (_OTHER_TYPE if self.typed is False else 1), 4)
@@ -59,7 +59,7 @@ class _Scored:
         return self.match.rung in _CERTAIN_RUNGS and self.typed is not False and agreed
 
     def features(self) -> list[dict[str, Any]]:
-        """List the parts of the score, each under an id of its own."""
+        """Return the parts of the score, each under an id of its own."""
         features: dict[str, Any] = {
             "name_score": self.match.score,
             "name_similarity": self.match.similarity,
@@ -74,7 +74,7 @@ class _Scored:
 
 
 def reconcile(edition: Edition, query: ReconciliationQuery) -> list[dict[str, Any]]:
-    """Rank the candidates of a query, best first; ties by id."""
+    """Return the ranked candidates of a query, best first; ties by id."""
     check_time()
     matches = _find_matches(edition, query)
     known = _fact_values(edition, matches, query)
@@ -98,7 +98,7 @@ def reconcile(edition: Edition, query: ReconciliationQuery) -> list[dict[str, An
 
 
 def _fact_values(edition: Edition, matches: Sequence[EntityMatch], query: ReconciliationQuery) -> _FactValues:
-    """Return the objects of the properties of a query, by the candidate's id and the relation, in one look-up."""
+    """Return the objects of a query's properties, by the candidate's id and the relation, in one look-up."""
     kb, relations = edition.answerer.kb, edition.vocabulary.relation_rows
     named = [prop.relation for prop in query.properties if prop.relation in relations]
     rows = kb.rows([match.id for match in matches]) if named else []
@@ -120,7 +120,7 @@ def _fact_values(edition: Edition, matches: Sequence[EntityMatch], query: Reconc
 
 
 def _comparable_object(object_id: str, name: str | None) -> Comparable:
-    """Read an object by its name or its words; an id without a name may be a date or a number, but is no text."""
+    """Return an object as comparable by its name or text; an id without a name can be a date or number, but no text."""
     known = read_comparable(name or literal_text(object_id))
     return known if name or is_literal(object_id) else replace(known, form="")
 
@@ -138,13 +138,13 @@ def _compare(match: EntityMatch, query: ReconciliationQuery, known: _FactValues)
 
 
 def _agreement(objects: Sequence[tuple[str, Comparable]], constraint: PropertyValue) -> float:
-    """Return how far some objects agree with the values, 0 to 1: the mean over the values of their nearest object."""
+    """Return the agreement of objects with the values, 0 to 1: for each value that of its nearest object, averaged."""
     nearest = [_nearest_object(objects, value) for value in constraint.values] if objects else []
     return sum(nearest) / len(nearest) if nearest else 0.0
 
 
 def _nearest_object(objects: Sequence[tuple[str, Comparable]], value: Value) -> float:
-    """Return how far one of some objects agrees with a value, 0 to 1."""
+    """Return the greatest agreement of an object with a value, 0 to 1."""
     check_time()
     own_id = canonical_id(value.entity_id) if value.entity_id else value.text
     if own_id and any(object_id == own_id for object_id, _ in objects):
@@ -156,24 +156,24 @@ def _nearest_object(objects: Sequence[tuple[str, Comparable]], value: Value) -> 
 
 
 _RERANKED = 25
-"""Candidates that types and properties re-rank, where the query gives any: namesakes beyond these are lost."""
+"""Candidates reranked by types and properties, if the query has any: further namesakes are lost."""
 
 _FARTHEST = 60.0
-"""Similarity of the farthest name, 0 to 100. Of 1,500 misspelt titles 2.3 % have nothing at 80, where links end."""
+"""Least similarity of a name, 0 to 100. Of 1,500 misspelt titles 2.3 % find nothing at 80, the limit for links."""
 
 _SUBJECTS = 200
-"""Subjects that are found by a value alone."""
+"""Most subjects found by a value alone."""
 
 
 def _find_matches(edition: Edition, query: ReconciliationQuery) -> list[EntityMatch]:
-    """Find what may be meant: by id, by name among the types and, unless they are strict, beyond; else by values."""
+    """Return possible matches: by id, by name among the types and, unless they are strict, beyond; else by values."""
     answerer = edition.answerer
     if not query.text.strip():
         return _matches_by_value(edition, query.properties)
     by_id = matches_by_id(answerer, [query.text.strip()])
     if by_id:
         return by_id
-    # Two at least: a name that two entities bear is no match.
+    # At least two, to detect that two entities share a name.
     limit = max(query.count, _RERANKED if query.types or query.properties else 2)
     matches: dict[str, EntityMatch] = {}
     for type_id in query.types:
@@ -189,7 +189,7 @@ def _find_matches(edition: Edition, query: ReconciliationQuery) -> list[EntityMa
 
 
 def _matches_afar(answerer: Answerer, text: str, *, limit: int) -> list[EntityMatch]:
-    """Find what resembles a name less than a link may: somebody looks at candidates, and none of these is certain."""
+    """Return entities whose names are less similar than links require: candidates for review, none of them certain."""
     matches: dict[str, EntityMatch] = {}
     for name in answerer.kb.similar([normal_form(text)], limit=limit, cutoff=_FARTHEST)[0]:
         check_time()
@@ -201,7 +201,7 @@ def _matches_afar(answerer: Answerer, text: str, *, limit: int) -> list[EntityMa
 
 
 def matches_by_id(answerer: Answerer, ids: Iterable[str]) -> list[EntityMatch]:
-    """Take entities by their ids, those that there are."""
+    """Return the entities with these ids, as far as they exist."""
     known = [spelling for spelling in map(canonical_id, ids) if not is_literal(spelling)]
     rows = answerer.kb.rows(known)
     matches = []
@@ -227,9 +227,9 @@ def matches_by_id(answerer: Answerer, ids: Iterable[str]) -> list[EntityMatch]:
 
 
 def _matches_by_value(edition: Edition, properties: Sequence[PropertyValue]) -> list[EntityMatch]:
-    """Find entities by values alone: the subjects of facts whose object is a value, or bears it as its name.
+    """Return entities found by values alone: subjects of facts whose object is a value or has it as its name.
 
-    They have no name to be compared by: all of their score is the agreement of values.
+    There is no name to compare: their score is the agreement of the values.
     """
     answerer = edition.answerer
     subjects: dict[str, None] = {}
@@ -249,7 +249,7 @@ def _matches_by_value(edition: Edition, properties: Sequence[PropertyValue]) -> 
 
 
 def _subjects_of(edition: Edition, object_id: str, relation: str) -> list[str]:
-    """List the subjects of a relation to an object; none where the backend cannot tell."""
+    """Return the subjects of a relation to an object; empty if the backend does not support it."""
     kb = edition.answerer.kb
     relation_row = edition.vocabulary.relation_rows.get(relation)
     (row,) = kb.rows([canonical_id(object_id)])

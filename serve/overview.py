@@ -1,4 +1,4 @@
-"""A knowledge base at a glance: its frequent types, its languages, and questions that it can answer."""
+"""A knowledge base at a glance: its frequent types, its languages, and sample questions."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -13,16 +13,16 @@ from kbtools.serve.vocabulary import Vocabulary
 from kbtools.text.relation_words import relation_parts
 
 _BARS = 8
-"""Types and languages that are listed."""
+"""Most types and languages shown."""
 
 _QUESTIONS, _TRIED = 6, 60
-"""Questions that are shown, and those asked at most to find them."""
+"""Questions shown, and most questions asked to find them."""
 
 _SUBJECTS = 300
-"""Entities of the most facts in the sample, whose facts questions are made from."""
+"""Entities with the most facts in the sample, from whose facts questions are made."""
 
 _FEW = 3
-"""Answers of a question: one with many reads as a list."""
+"""Most answers of a sample question: with many, it would read as a list."""
 
 _LONGEST_NAME = 40
 
@@ -30,7 +30,7 @@ _PREPOSITIONS = frozenset("at for from in of on to with".split())
 
 
 class _Asked(NamedTuple):
-    """A question and the pair that it asks for."""
+    """A question and the pair it was made from."""
 
     question: str
     subject: str
@@ -38,7 +38,7 @@ class _Asked(NamedTuple):
 
 
 def make_overview(answerer: Answerer, vocabulary: Vocabulary) -> dict[str, Any]:
-    """Describe what a knowledge base holds; `share` is that of the sampled entities which have the type."""
+    """Describe a knowledge base; `share` is the share of sampled entities with the type."""
     languages = [(tag, names) for tag, names in answerer.kb.manifest.languages.items() if tag != UND]
     languages.sort(key=lambda language: (-language[1], language[0]))
     return {
@@ -49,7 +49,7 @@ def make_overview(answerer: Answerer, vocabulary: Vocabulary) -> dict[str, Any]:
 
 
 def _frequent_types(kb: KnowledgeBase, sample: EntityRows) -> list[dict[str, Any]]:
-    """List the types that most entities of a sample have, those of equal number by row."""
+    """Return the most frequent types of a sample of entities, ties by row."""
     counts = np.bincount(kb.types_of(sample).values, minlength=len(kb.types))
     rows = [row for row in np.argsort(-counts, kind="stable")[:_BARS].tolist() if counts[row]]
     ids = [kb.types[row] for row in rows]
@@ -62,7 +62,7 @@ def _frequent_types(kb: KnowledgeBase, sample: EntityRows) -> list[dict[str, Any
 
 
 def _answerable_questions(answerer: Answerer, sample: EntityRows) -> list[str]:
-    """List questions about different relations that are answered by the fact which each was made from."""
+    """Return questions about different relations that are answered with the fact they were made from."""
     right: list[str] = []
     relations: set[str] = set()
     tried = 0
@@ -80,7 +80,7 @@ def _answerable_questions(answerer: Answerer, sample: EntityRows) -> list[str]:
 
 
 def _questions_of(kb: KnowledgeBase, sample: EntityRows) -> Iterator[_Asked]:
-    """Yield a question for each entity of many facts, then a second one for each, and so on."""
+    """Yield a question for each entity with many facts, then a second one for each, and so on."""
     rows = sample[np.argsort(-kb.fact_counts(sample), kind="stable")[:_SUBJECTS]]
     names, ids, grouped = kb.names(rows), kb.ids(rows), kb.relations_of(rows)
     relations = np.split(grouped.values, grouped.starts[1:-1])
@@ -96,11 +96,11 @@ def _questions_of(kb: KnowledgeBase, sample: EntityRows) -> Iterator[_Asked]:
 
 
 def question_about(name: str, relation: str) -> str | None:
-    """Ask for a relation of a name; None for a relation that makes no plain English question."""
+    """Return a question for a relation of a name; None if the relation makes no plain English question."""
     words = (relation_parts(relation) or [[]])[-1]
     if len(words) > 1 and words[-1] == "by":
         return f"who was {name} {words[-2]} by?"
     many = bool(words) and words[-1].endswith("s") and not words[-1].endswith("ss")
-    if not words or words[-1] in _PREPOSITIONS or (many and len(words) == 1):  # `contains` is no noun
+    if not words or words[-1] in _PREPOSITIONS or (many and len(words) == 1):  # Words such as `contains` are not nouns.
         return None
     return f"what {'are' if many else 'is'} the {' '.join(words)} of {name}?"

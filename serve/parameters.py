@@ -1,4 +1,4 @@
-"""Parameters of a request, from its address or its body: bounded in size and time, and checked by a struct."""
+"""Parameters of a request, from its address or body: limited in size and time, and checked by a struct."""
 
 import asyncio
 import json
@@ -11,26 +11,26 @@ from msgspec.json import schema
 
 from kbtools.errors import BadArgument, RequestTooLarge, RequestTooSlow
 
-if TYPE_CHECKING:  # kbtools reconcile reads the texts of queries without a server
+if TYPE_CHECKING:  # `kbtools reconcile` imports this module without a server.
     from starlette.requests import Request
 
 BODY_BYTES = 1 << 20
-"""Bytes of a body: ten thousand questions of a hundred bytes."""
+"""Largest body: ten thousand questions of a hundred bytes."""
 
 _DRAINED_BYTES = 32 << 20
-"""Bytes of a body that are read to its end, so that its sender sees why it is refused; of a longer one no more."""
+"""Largest body that is read to its end so that its sender receives the error; longer ones are cut off."""
 
 BODY_SECONDS = 10.0
-"""Seconds that a body may take to arrive."""
+"""Most seconds for a body to arrive."""
 
 TEXT_CHARACTERS = 10_000
-"""Characters of a question or a name: more than ten times the longest name of Freebase."""
+"""Most characters of a question or name: more than ten times the longest name of Freebase."""
 
 
 async def read_parameters(request: "Request", kind: type[Struct]) -> dict[str, Any]:
-    """Read the parameters of a GET from its address, of a POST from its JSON; those not given are left out.
+    """Read the parameters of a GET from its address, or of a POST from its JSON; omitted ones are left out.
 
-    Raises BadArgument that names what is missing, unknown or of another type, RequestTooLarge for what is too long.
+    Raises BadArgument that names a missing, unknown or mistyped parameter, RequestTooLarge for a too long one.
     """
     posted = request.method == "POST"
     raw: Mapping[str, Any] = await _read_object(request) if posted else request.query_params
@@ -44,7 +44,7 @@ async def read_parameters(request: "Request", kind: type[Struct]) -> dict[str, A
     try:
         record = convert(given, kind, strict=posted)
     except ValidationError as error:
-        # The message says what is expected, then where: "Expected `int` <= 10 - at `$.limit`".
+        # The message states what is expected, then where: "Expected `int` <= 10 - at `$.limit`".
         name = str(error).split("`")[-2].removeprefix("$.").partition("[")[0]
         raise _fault_of(name, given[name], schemas[name], str(error)) from error
     return {name: value for name in schemas if (value := getattr(record, name)) is not UNSET}
@@ -52,13 +52,13 @@ async def read_parameters(request: "Request", kind: type[Struct]) -> dict[str, A
 
 @cache
 def parameter_schemas(kind: type[Struct]) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Return the schema of each parameter of a struct, and the names of those that are required."""
+    """Return the schema of each parameter of a struct, and the names of the required ones."""
     described = schema(kind)["$defs"][kind.__name__]
     return described["properties"], described.get("required", [])
 
 
 def _fault_of(name: str, value: Any, expected: dict[str, Any], message: str) -> BadArgument | RequestTooLarge:
-    """Return the error that says in a sentence what is wrong with a value."""
+    """Return an error that describes what is wrong with a value."""
     if "regex" in message:
         return BadArgument(f"the {name.removesuffix('s')} is empty", name=name)
     if "of length" in message and expected["type"] == "array" and "array" in message:
@@ -74,25 +74,25 @@ def _fault_of(name: str, value: Any, expected: dict[str, Any], message: str) -> 
         "number": f"a number from {expected.get('minimum', 0):g} to {expected.get('maximum', 0):g}",
         "boolean": "true or false",
     }[expected["type"]]
-    return BadArgument(f"{name} is {sentence}, found {shortened(value)}", name=name)
+    return BadArgument(f"{name} must be {sentence}, found {shortened(value)}", name=name)
 
 
 def shortened(value: object) -> str:
-    """Quote a value of any length."""
+    """Return a value of any length, shortened and quoted."""
     text = json.dumps(value, ensure_ascii=False, default=repr).encode(errors="replace").decode()
     return text if len(text) <= 100 else text[:100] + "…"
 
 
 async def _read_object(request: "Request") -> dict[str, Any]:
-    """Read a body that is a JSON object."""
+    """Return the JSON object in a body."""
     value = parse_json(await read_body(request), "the body")
     if not isinstance(value, dict):
-        raise BadArgument(f"the body is a JSON object, found {shortened(value)}")
+        raise BadArgument(f"the body must be a JSON object, found {shortened(value)}")
     return value
 
 
 def _mended(value: Any) -> Any:
-    """Return JSON with a question mark for each half of a character, as on a terminal."""
+    """Return JSON with a question mark for each unpaired surrogate."""
     if isinstance(value, dict):
         return {_mended(name): _mended(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -101,7 +101,7 @@ def _mended(value: Any) -> Any:
 
 
 def parse_json(text: bytes | str, what: str) -> Any:
-    """Parse JSON; raise BadArgument for what is none, and for numbers and depths that no one means."""
+    """Parse JSON; raise BadArgument if it is invalid, nested too deep, or has extreme numbers."""
     try:
         return _mended(json.loads(text))
     except (ValueError, RecursionError) as error:
@@ -109,7 +109,7 @@ def parse_json(text: bytes | str, what: str) -> Any:
 
 
 async def read_body(request: "Request", *, most: int = BODY_BYTES) -> bytes:
-    """Read a body; raise RequestTooLarge beyond the limit, RequestTooSlow for one that does not arrive."""
+    """Return a body; raise RequestTooLarge beyond the limit, RequestTooSlow if it does not arrive in time."""
     body = bytearray()
     received = 0
     expected = request.headers.get("content-length", "")

@@ -41,17 +41,18 @@ from kbtools.version import __version__
 _T = TypeVar("_T")
 
 _CALLBACK = re.compile(r"[A-Za-z_$][\w$]*(\.[A-Za-z_$][\w$]*)*", re.ASCII)
-"""The names of JavaScript functions that JSONP may call."""
+"""Names of JavaScript functions that JSONP may call."""
 
 _FORM_BYTES = 4 << 20
-"""Bytes of a batch: each of its names may be a cell of some pages, and a character takes up to nine in a form."""
+"""Largest batch in bytes: a name may be a cell of some pages, and a character takes up to nine bytes in a form."""
 
 _LOOK_UP = 20
-"""Characters of a question that take as long as a look-up: batches of more than 25 go to the thread of the long ones,
-and OpenRefine sends ten queries at a time."""
+"""Characters of a question whose cost equals a look-up: batches of more than 25 go to the thread for long answers, and
+OpenRefine sends ten queries at a time.
+"""
 
 _CELLS_AT_ONCE = 10
-"""Cells of a data extension that take as long as a look-up."""
+"""Cells of a data extension whose cost equals a look-up."""
 
 _LONGEST_CALLBACK = 100
 _MOST_PROPOSED = 1_000
@@ -77,7 +78,7 @@ class ReconciliationService:
         return await self.workers.run_on(self.kb, job, characters=_LOOK_UP * look_ups)
 
     async def reconcile(self, request: Request) -> Response:
-        """Return the manifest, or answer a batch of queries or one, or extend rows."""
+        """Return the manifest, or answer queries, or extend rows."""
         form, lang = await _read_form(request), request.query_params.get("lang")
         if "queries" in form:
             batch = read_batch(form["queries"])
@@ -87,7 +88,7 @@ class ReconciliationService:
                 },
                 look_ups=sum(query.look_ups for query in batch.values()),
             )
-        elif "query" in form:  # the older form of the protocol: one query, or its text
+        elif "query" in form:  # The older form of the protocol: one query, or its text.
             text = form["query"]
             own = {name: form[name] for name in ("type", "limit", "type_strict") if name in form}
             one = read_single(text if isinstance(text, dict) or text.lstrip()[:1] == "{" else {"query": text, **own})
@@ -100,13 +101,13 @@ class ReconciliationService:
                 lambda edition: extend(edition.in_languages(lang), query), look_ups=query.cells // _CELLS_AT_ONCE
             )
         elif request.method == "POST":
-            raise BadArgument("a POST brings queries or extend, as a form or as JSON")
+            raise BadArgument("a POST needs queries or extend, as a form or as JSON")
         else:
             record = await self.run(lambda edition: _service_manifest(self.kb.name, edition, _service_url(request)))
         return _with_callback(request, record)
 
     async def suggest(self, request: Request) -> Response:
-        """Complete what somebody types."""
+        """Return completions of a prefix."""
         suggest = {"entity": suggest_entities, "property": suggest_properties, "type": suggest_types}[_kind_of(request)]
         prefix = request.query_params.get("prefix", "").encode(errors="replace").decode()
         lang = request.query_params.get("lang")
@@ -118,13 +119,13 @@ class ReconciliationService:
         return _with_callback(request, record)
 
     async def flyout(self, request: Request) -> Response:
-        """Show a little of what was suggested."""
+        """Return a short description of a suggestion."""
         kind, spelling, lang = _kind_of(request), _required(request, "id"), request.query_params.get("lang")
         record = await self.run(lambda edition: flyout(edition.in_languages(lang), kind, spelling))
         return _with_callback(request, record)
 
     async def properties(self, request: Request) -> Response:
-        """Propose properties of a type to fetch."""
+        """Return suggested properties of a type."""
         type_id, lang = request.query_params.get("type", ""), request.query_params.get("lang")
         limit = _whole_number(request, "limit", default=_MOST_PROPOSED)
         record = await self.run(
@@ -137,48 +138,48 @@ class ReconciliationService:
         return _with_callback(request, record)
 
     async def preview(self, request: Request) -> Response:
-        """Show an entity in the window of a client."""
+        """Return a preview of an entity."""
         spelling, lang = _required(request, "id"), request.query_params.get("lang")
         status = 200
         try:
             html = await self.run(lambda edition: preview_page(edition.in_languages(lang).answerer, spelling))
-        except UnknownEntity as error:  # a client shows what comes in a window, so that it is a page as well
+        except UnknownEntity as error:  # Clients show any answer in a window, so errors are pages as well.
             status, html = 404, small_page("not found", f"<p>{escape(str(error))}</p>")
         headers = {"content-security-policy": STYLE_POLICY}
         return Response(html, status, media_type="text/html; charset=utf-8", headers=headers)
 
 
 def _service_url(request: Request) -> str:
-    """Return the address of the service as its client sees it, behind whatever prefix."""
+    """Return the address of the service as its client sees it, including any prefix."""
     root = quote(request.scope.get("root_path", ""))
     return f"{request.url.scheme}://{request.url.netloc}{root}/reconcile"
 
 
 async def _read_form(request: Request) -> Mapping[str, Any]:
-    """Read the parameters of a GET, the form of a POST, or its JSON: `{"queries": …}`, `{"extend": …}` or a batch."""
+    """Return the parameters of a GET, the form of a POST, or its JSON: `{"queries": …}`, `{"extend": …}` or a batch."""
     if request.method != "POST":
         return request.query_params
     body = await read_body(request, most=_FORM_BYTES)
     if "json" in request.headers.get("content-type", ""):
         record = parse_json(body, "the body")
         if not isinstance(record, dict):
-            raise BadArgument(f"the body is an object of queries by key, found {shortened(record)}")
+            raise BadArgument(f"the body must be an object of queries by key, found {shortened(record)}")
         return record if record.keys() in ({"queries"}, {"extend"}) else {"queries": record}
     try:
         fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=20)
     except ValueError as error:
-        raise BadArgument(f"the body is no form: {ascii(str(error))[1:-1]}") from error
+        raise BadArgument(f"the body is not a form: {ascii(str(error))[1:-1]}") from error
     return {name: values[-1] for name, values in fields.items()}
 
 
 def _with_callback(request: Request, record: object) -> Response:
-    """Answer in JSON or, where a callback is named, as a script that calls it; raise BadArgument for no name."""
+    """Answer in JSON or, with a callback, as a script that calls it; raise BadArgument for an invalid callback."""
     callback = request.query_params.get("callback")
     if callback is None:
         return json_response(record)
     if len(callback) > _LONGEST_CALLBACK or not _CALLBACK.fullmatch(callback):
-        raise BadArgument(f"callback is the name of a function, found {shortened(callback)}", name="callback")
-    # ASCII alone, and a comment before: no client may take the name for the beginning of another kind of file.
+        raise BadArgument(f"callback must be the name of a function, found {shortened(callback)}", name="callback")
+    # ASCII with a leading comment, so that no client can mistake the name for the start of another file type.
     return Response(f"/**/{callback}({json.dumps(record)});", media_type="text/javascript; charset=utf-8")
 
 
@@ -199,7 +200,7 @@ def _required(request: Request, name: str) -> str:
 def _whole_number(request: Request, name: str, *, default: int) -> int:
     text = request.query_params.get(name) or str(default)
     if not text.isdecimal() or len(text) > 9:
-        raise BadArgument(f"{name} is a whole number, found {shortened(text)}", name=name)
+        raise BadArgument(f"{name} must be a whole number, found {shortened(text)}", name=name)
     return int(text)
 
 
@@ -209,7 +210,7 @@ _FREEBASE = re.compile(r"m\.0")
 
 
 def _service_manifest(name: str, edition: Edition, url: str) -> dict[str, Any]:
-    """Return what the service offers, and where; `url` is its own address."""
+    """Return the service manifest; `url` is the service's address."""
     kinds = ("entity", "property", "type")
     spaces = _identifier_spaces(edition, url)
     return {
@@ -240,7 +241,7 @@ def _service_manifest(name: str, edition: Edition, url: str) -> dict[str, Any]:
 
 
 def _identifier_spaces(edition: Edition, url: str) -> dict[str, str]:
-    """Return the spaces of ids: Freebase's where the ids are, else those of this service."""
+    """Return the identifier spaces: Freebase's for its ids, else those of this service."""
     kb = edition.answerer.kb
     if any(_FREEBASE.match(entity_id) for entity_id in kb.ids(kb.entity_rows()[:50])):
         return {

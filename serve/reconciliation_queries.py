@@ -1,4 +1,4 @@
-"""Queries of reconciliation clients, read from JSON: every fault is named with the query that has it."""
+"""Queries of reconciliation clients, read from JSON: every error names its query."""
 
 import re
 from collections.abc import Mapping
@@ -12,31 +12,31 @@ from kbtools.errors import BadArgument, RequestTooLarge
 from kbtools.serve.parameters import TEXT_CHARACTERS, parse_json, shortened
 
 BATCH = 100
-"""Queries, or entities to extend, of one batch: a tenth of a second at a millisecond each. OpenRefine sends ten."""
+"""Most queries, or entities to extend, of a batch: a tenth of a second at a millisecond each. OpenRefine sends ten."""
 
 _EXTENDED = 1_000
-"""Entities of a data extension query; OpenRefine sends ten as well."""
+"""Most entities of a data extension query; OpenRefine sends ten as well."""
 
 LOOK_UPS = 2_000
-"""Look-ups of a batch: names, once for each type, and values of properties. At three milliseconds each, six seconds."""
+"""Most look-ups of a batch: names, once for each type, and values of properties; six seconds at three milliseconds."""
 
 LOOKED_UP = 500
-"""Characters of a text that count as one look-up: a longer text counts as several."""
+"""Characters of a text that count as one look-up."""
 
 _CELLS = 10_000
-"""Entities times properties of a data extension query."""
+"""Most entities times properties of a data extension query."""
 
 _LIMIT, _MOST = 10, 100
-"""Candidates of a query that names no limit, and the most that one gets."""
+"""Default and maximum number of candidates of a query."""
 
 _Record = TypeVar("_Record", bound=Struct)
 
 _OneOrMore = Annotated[float, Meta(ge=1, multiple_of=1)]
-"""A whole number, which may be written as 5.0."""
+"""A whole number; 5.0 is accepted."""
 
 
 class EntityValue(Struct):
-    """An entity as the value of a property: its id, with perhaps its name."""
+    """An entity as the value of a property: its id, and optionally its name."""
 
     id: str
     name: Any = ""
@@ -46,7 +46,7 @@ _Raw = str | bool | int | float | EntityValue
 
 
 class Value(Struct, frozen=True):
-    """A value of a property: a text, or an entity by its id with perhaps its name as text."""
+    """A value of a property: a text, or an entity by its id with an optional name as text."""
 
     text: str
     entity_id: str | None = None
@@ -66,7 +66,7 @@ class PropertyValue(Struct, dict=True):
 
 
 class ReconciliationQuery(Struct, forbid_unknown_fields=True):
-    """A name, which may be empty, with the types and the values that an entity of the name should have."""
+    """A name, possibly empty, with the types and values that its entity should have."""
 
     text: str = field(name="query", default="")
     types: str | list[str] = field(name="type", default_factory=list)
@@ -75,7 +75,7 @@ class ReconciliationQuery(Struct, forbid_unknown_fields=True):
     strictness: Literal["any", "should", "all"] = field(name="type_strict", default="should")
 
     def __post_init__(self) -> None:
-        self.text = self.text[:TEXT_CHARACTERS]  # of a longer one the beginning, so that the other queries are answered
+        self.text = self.text[:TEXT_CHARACTERS]  # A longer text is cut, so that the other queries are answered.
         self.types = [self.types] if isinstance(self.types, str) else list(dict.fromkeys(self.types))[:_MOST]
 
     @property
@@ -91,20 +91,20 @@ class ReconciliationQuery(Struct, forbid_unknown_fields=True):
 
 
 class ExtensionSettings(Struct):
-    """The number of objects of each entity, 0 for all, and whether they come as ids or as text."""
+    """The number of objects of each entity, 0 for all, and whether to return them as ids or as text."""
 
     limit: Annotated[float, Meta(ge=0, multiple_of=1)] | str = 0
     content: Any = "entity"
 
     def __post_init__(self) -> None:
-        if isinstance(self.limit, str):  # OpenRefine sends what was typed, also where nothing was
+        if isinstance(self.limit, str):  # OpenRefine sends the text typed by the user, even if it is empty.
             self.limit = int(self.limit.strip() or "0")
             if self.limit < 0:
                 raise ValueError
 
 
 class ExtensionProperty(Struct):
-    """A relation whose objects are asked for."""
+    """A relation whose objects are requested."""
 
     relation: str = field(name="id")
     settings: ExtensionSettings = field(default_factory=ExtensionSettings)
@@ -115,7 +115,7 @@ class ExtensionProperty(Struct):
 
 
 class ExtensionQuery(Struct):
-    """Entities and the relations whose objects are asked for."""
+    """Entities and the relations whose objects are requested."""
 
     ids: list[str]
     properties: list[ExtensionProperty]
@@ -125,37 +125,37 @@ class ExtensionQuery(Struct):
         return len(set(self.ids)) * len({column.relation for column in self.properties})
 
 
-_VALUE = "a value is a text, a number, true, false or an object with an id"
+_VALUE = "a value must be a text, a number, true, false or an object with an id"
 _EXPECTED: dict[type[Struct], dict[str, str]] = {
     ReconciliationQuery: {
-        "query": "query is a text",
-        "type": "type is an id or a list of ids",
-        "limit": "limit is a whole number from 1 on",
-        "type_strict": "type_strict is any, should or all",
-        "properties": "properties are a list",
-        "properties[]": "a property has a pid, which is a text, and a v",
-        "pid": "a property has a pid, which is a text, and a v",
+        "query": "query must be a text",
+        "type": "type must be an id or a list of ids",
+        "limit": "limit must be a whole number from 1 on",
+        "type_strict": "type_strict must be any, should or all",
+        "properties": "properties must be a list",
+        "properties[]": "a property needs a pid, which is a text, and a v",
+        "pid": "a property needs a pid, which is a text, and a v",
         "v": _VALUE,
         "v[]": _VALUE,
         "id": _VALUE,
     },
     ExtensionQuery: {
-        "ids": "ids are a list of texts",
-        "properties": "properties are a list",
-        "properties[]": "a property has an id, which is a text",
-        "id": "a property has an id, which is a text",
-        "settings": "settings are an object, in which limit is a whole number from 0 on",
-        "limit": "limit is a whole number from 0 on",
+        "ids": "ids must be a list of texts",
+        "properties": "properties must be a list",
+        "properties[]": "a property needs an id, which is a text",
+        "id": "a property needs an id, which is a text",
+        "settings": "settings must be an object, in which limit is a whole number from 0 on",
+        "limit": "limit must be a whole number from 0 on",
     },
 }
-"""What each part of a query is, in a sentence for whoever sent something else."""
+"""What each part of a query must be, for error messages."""
 
 
 def read_batch(text: str | bytes | Mapping[str, Any]) -> dict[str, ReconciliationQuery]:
-    """Read a batch of queries; raise BadArgument that names a fault, RequestTooLarge for a long batch."""
+    """Read a batch of queries; raise BadArgument that describes a fault, RequestTooLarge for a long batch."""
     batch = parse_json(text, "queries") if isinstance(text, str | bytes) else text
     if not isinstance(batch, Mapping):
-        raise BadArgument(f"queries are an object of queries by key, found {shortened(batch)}")
+        raise BadArgument(f"queries must be an object of queries by key, found {shortened(batch)}")
     if len(batch) > BATCH:
         raise RequestTooLarge(f"{len(batch):,} queries in a batch, at most {BATCH} (batchSize of the manifest)")
     queries = {key: _read_record(f"query {key!r}", raw, ReconciliationQuery) for key, raw in batch.items()}
@@ -172,7 +172,7 @@ def read_batch(text: str | bytes | Mapping[str, Any]) -> dict[str, Reconciliatio
 
 
 def read_single(text: str | Mapping[str, Any]) -> ReconciliationQuery:
-    """Read one query of the older form of the protocol, in which a limit may be a text; raise as `read_batch` does."""
+    """Read one query of the older form of the protocol, in which a limit may be a text; raises as `read_batch` does."""
     raw = parse_json(text, "query") if isinstance(text, str) else text
     limit = raw.get("limit") if isinstance(raw, Mapping) else None
     if isinstance(limit, str) and limit.isdecimal():
@@ -181,12 +181,12 @@ def read_single(text: str | Mapping[str, Any]) -> ReconciliationQuery:
 
 
 def _look_ups_of(text: "ReconciliationQuery | Value") -> int:
-    """Return how many look-ups a text counts as."""
+    """Return the number of look-ups that a text counts as."""
     return 1 + len(text.text) // LOOKED_UP
 
 
 def read_extension(text: str | bytes | Mapping[str, Any]) -> ExtensionQuery:
-    """Read a data extension query; raise as `read_batch` does."""
+    """Read a data extension query; raises as `read_batch` does."""
     raw = parse_json(text, "extend") if isinstance(text, str | bytes) else text
     query = _read_record("extend", raw, ExtensionQuery)
     if len(query.ids) > _EXTENDED or len(query.properties) > BATCH or query.cells > _CELLS:
@@ -197,7 +197,7 @@ def read_extension(text: str | bytes | Mapping[str, Any]) -> ExtensionQuery:
 
 
 def _read_record(where: str, raw: Any, kind: type[_Record]) -> _Record:
-    """Convert JSON to a record; raise BadArgument that names the part that is wrong."""
+    """Convert JSON to a record; raise BadArgument that names the wrong part."""
     if not isinstance(raw, Mapping):
         raise BadArgument(f"{where} is an object, found {shortened(raw)}")
     known = [part.encode_name for part in fields(kind)]
@@ -207,7 +207,7 @@ def _read_record(where: str, raw: Any, kind: type[_Record]) -> _Record:
     try:
         return convert(raw, kind)
     except ValidationError as error:
-        # The message ends with the path to the part, such as `$.properties[0].v`, or the name of one that is missing.
+        # The message ends with the path to the part, such as `$.properties[0].v`, or the name of a missing one.
         path = re.sub(r"\[\d+\]", "[]", str(error).split("`")[-2].removeprefix("$."))
         part, sentence = path.partition(".")[0].removesuffix("[]"), ""
         for name in path.split("."):

@@ -1,4 +1,4 @@
-"""Answers and errors as HTTP: one sentence for each error, the one that the command line prints."""
+"""Answers and errors over HTTP: each error has the same message as on the command line."""
 
 import json
 import logging
@@ -33,13 +33,13 @@ _STATUSES: tuple[tuple[type[KBToolsError], int], ...] = (
     (errors.IncomingMissing, 501),
     (errors.ServerError, 502),
 )
-"""The status of each error, the first that fits; what is left is no fault of the request."""
+"""The status of each error, by the first class that fits; any other error is the server's fault."""
 
 _JSON, JSON_LINES = "application/json", "application/jsonl"
 
 
 def json_bytes(record: object) -> bytes:
-    """Write JSON in UTF-8; half a character, which it cannot hold, becomes a question mark."""
+    """Return JSON in UTF-8; an unpaired surrogate, which UTF-8 cannot hold, becomes a question mark."""
     try:
         return msgspec.json.encode(record, enc_hook=_plain_text)
     except UnicodeEncodeError:
@@ -47,14 +47,14 @@ def json_bytes(record: object) -> bytes:
 
 
 def _plain_text(value: object) -> str:
-    """Return a text in several languages as the string that it is; raise TypeError for anything else."""
+    """Return a text in several languages as a plain string; raise TypeError for anything else."""
     if not isinstance(value, str):
         raise TypeError(f"{type(value).__name__} is no part of JSON")
     return str(value)
 
 
 def record_bytes(record: Result | Record) -> bytes:
-    """Write what `to_json` gives; as dictionaries, the parts of a record would take a quarter of a question's time."""
+    """Return the JSON of a record without building dictionaries, which would take a quarter of a question's time."""
     written = {field.name: getattr(record, field.name) for field in fields(record)}
     written = {name: value for name, value in written.items() if value is not None or name not in UNLESS_ASKED}
     return json_bytes({"json_version": JSON_VERSION, **written})
@@ -73,7 +73,7 @@ def error_record(error: KBToolsError) -> dict[str, Any]:
 
 
 def error_response(request: Request, error: Exception) -> Response:
-    """Answer with the sentence of an error; what nobody foresaw is logged, and its text is not told."""
+    """Answer with the message of an error; unexpected errors are logged, and their text is not shown."""
     if not isinstance(error, KBToolsError):
         logger.error("%s %s: %s", request.method, ascii(request.url.path), ascii(error))
         logger.debug("the error above", exc_info=error)
@@ -82,7 +82,7 @@ def error_response(request: Request, error: Exception) -> Response:
         )
     status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
     response = json_response(error_record(error), status)
-    if status in (408, 413):  # the rest of the body is still to come
+    if status in (408, 413):  # The rest of the body is still to come.
         response.headers["connection"] = "close"
     if status == 503:
         response.headers["retry-after"] = "1"
@@ -90,7 +90,7 @@ def error_response(request: Request, error: Exception) -> Response:
 
 
 def http_error_response(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
-    """Answer with an error of HTTP itself: no such path, another method."""
+    """Answer with an HTTP error such as an unknown path or method."""
     response = json_response({"error": {"kind": "HTTPError", "message": detail.lower()}}, status)
     response.headers.update(headers or {})
     return response

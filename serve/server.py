@@ -21,22 +21,22 @@ from kbtools.serve.settings import ServeSettings, kb_names
 from kbtools.storage import temporary_folder
 
 HEAD_SECONDS = 10.0
-"""Seconds that a new connection may take to send the head of its first request."""
+"""Seconds within which a new connection must send the head of its first request."""
 
 _HEAD_BYTES = 64 << 10
-"""Bytes of the head of a request, its empty line included."""
+"""Most bytes of the head of a request, including its empty line."""
 
 _STOP_SECONDS = 10
-"""Seconds that requests may take to end once the server is told to stop."""
+"""Seconds that requests have to finish once the server is stopped."""
 
 _HEAD_END = re.compile(rb"\n\r?\n")
-"""The end of a head; h11 takes lines without a carriage return too."""
+"""The end of a head; h11 accepts lines without a carriage return too."""
 
 _BACKLOG = 2_048
 
 
 class _BoundedProtocol(H11Protocol):
-    """HTTP by h11 with heads of a bounded size; a connection that sends none in time is closed."""
+    """HTTP by h11 with a limited size of heads; a connection that sends none in time is closed."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -47,7 +47,7 @@ class _BoundedProtocol(H11Protocol):
             self.transport.close()
 
     def handle_events(self) -> None:
-        """Read what has arrived; refuse a head that is too long, which h11 takes where it arrives at once."""
+        """Process received data; refuse a too long head, which h11 would accept if it arrived at once."""
         if self.conn.their_state is h11.IDLE:
             arrived, _ = self.conn.trailing_data
             end = _HEAD_END.search(arrived)
@@ -62,9 +62,9 @@ class _BoundedProtocol(H11Protocol):
 
 
 def run_server(settings: ServeSettings, *, host: str, port: int, workers: int, announce: Callable[[str], None]) -> None:
-    """Serve until told to stop; `announce` hears the address.
+    """Serve until stopped; `announce` is called with the address.
 
-    Raises OSError where the address cannot be had, and as `open_kb` does, before anything is announced.
+    Raises OSError if the address is unavailable, and as `open_kb` does, before it is announced.
     """
     raise_open_files()
     prepare_process()
@@ -72,7 +72,7 @@ def run_server(settings: ServeSettings, *, host: str, port: int, workers: int, a
         listener = stack.enter_context(listen(host, port))
         settings = replace(settings, hosts=hosts_answered(listener.getsockname()[0], settings.hosts))
         if workers > 1:
-            # Opened once, since a worker that cannot would be started again and again.
+            # Opened once here, since a worker that fails would be restarted endlessly.
             for name, kb in zip(kb_names(settings.kbs), settings.kbs, strict=True):
                 open_live_kb(name, kb, settings).edition.answerer.close()
             settings.to_environment()
@@ -100,13 +100,13 @@ def run_server(settings: ServeSettings, *, host: str, port: int, workers: int, a
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Take an address; raise OSError that names it where that cannot be."""
+    """Bind an address; raise OSError that names it if it is unavailable."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     except OSError as error:
         raise OSError(f"{_bracketed(host)}:{port}: {error.strerror or error}; choose another with --port") from error
-    # Connections inherit it: the head and the body of an answer are two packets, of which one would wait 40 ms.
+    # Connections inherit it: an answer's head and body are two packets, one of which would wait 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
@@ -116,7 +116,7 @@ def _bracketed(host: str) -> str:
 
 
 def raise_open_files() -> None:
-    """Allow as many connections as the system does: the usual limit of 1,024 is soft."""
+    """Allow as many connections as the system permits: the usual limit of 1,024 is soft."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
     if soft != resource.RLIM_INFINITY and soft < wanted:

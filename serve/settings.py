@@ -1,4 +1,4 @@
-"""Settings that a server is started with; worker processes read it from the environment."""
+"""Settings of a server; worker processes read them from the environment."""
 
 import json
 import os
@@ -10,21 +10,21 @@ from pathlib import Path
 from kbtools.errors import BadArgument
 
 _VARIABLE = "KBTOOLS_SERVE_SETTINGS"
-"""The environment variable by which the settings reach worker processes."""
+"""The environment variable that passes the settings to worker processes."""
 
 _RESERVED = frozenset({"api", "health", "mcp", "metrics", "openapi.json", "ready", "reconcile"})
-"""First words of the server's own paths, which no knowledge base can be named."""
+"""First parts of the server's own paths, which are not allowed as names of knowledge bases."""
 
 _ROOT_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    """The knowledge bases, how they are opened, and where the server stands.
+    """The knowledge bases, how to open them, and the server's place.
 
-    `kbs` are folders, or names on the cluster with the URL `elasticsearch`, empty for that of the environment; `cors`
-    are the origins whose pages may read answers, `*` for all; `hosts` are the names that are answered to, none for any.
-    With `teach`, whoever reaches the server may teach. The page links entities to `link`, with their ids for `{id}`.
+    `kbs` are folders, or names on the cluster with the URL `elasticsearch` (empty for that of the environment); `cors`
+    are the origins whose pages may read answers, `*` for all; `hosts` are the accepted host names, empty for any. With
+    `teach`, everyone who can reach the server may teach. The page links entities to `link`, with their ids for `{id}`.
     """
 
     kbs: tuple[str, ...]
@@ -43,10 +43,14 @@ class ServeSettings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "root_path", self.root_path.rstrip("/"))
         if not _ROOT_PATH.fullmatch(self.root_path):
-            raise BadArgument(f"the root path is one like /kb or /tools/kb, found {self.root_path!r}", name="root_path")
+            raise BadArgument(
+                f"the root path must be like /kb or /tools/kb, found {self.root_path!r}", name="root_path"
+            )
 
         if self.link and not (self.link.startswith(("http://", "https://")) and "{id}" in self.link):
-            raise BadArgument(f"a link is like https://www.wikidata.org/wiki/{{id}}, found {self.link!r}", name="link")
+            raise BadArgument(
+                f"a link must be like https://www.wikidata.org/wiki/{{id}}, found {self.link!r}", name="link"
+            )
 
     def to_environment(self) -> None:
         os.environ[_VARIABLE] = json.dumps(asdict(self))
@@ -58,7 +62,7 @@ class ServeSettings:
 
 
 def kb_names(kbs: Sequence[str]) -> list[str]:
-    """List the names of knowledge bases in paths, folders without `.kb`; raise BadArgument if two share a name."""
+    """Return the names of knowledge bases in paths, folders without `.kb`; raise BadArgument if two share a name."""
     names = [Path(os.path.realpath(kb)).name.removesuffix(".kb") for kb in kbs]
     for name, kb in zip(names, kbs, strict=True):
         if not name or name in _RESERVED:

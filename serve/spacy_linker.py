@@ -20,7 +20,7 @@ from kbtools.kb.vector_index import VectorIndex
 
 _FACTORY = "kbtools_linker"
 _LABEL = "ENTITY"
-"""The label of a span that no earlier component labelled."""
+"""The label of spans not labelled by an earlier component."""
 
 Span.set_extension("kbtools", default=(), force=True)
 
@@ -40,9 +40,9 @@ Span.set_extension("kbtools", default=(), force=True)
 def make_linker(
     nlp: Language, name: str, kb: str | None, backend: str, threshold: float, limit: int, label: str, kb_url: str
 ) -> "_SpacyLinker":
-    """Make the component; a pipeline that is saved keeps the path of the knowledge base, not its content.
+    """Build the component; a saved pipeline stores the path of the knowledge base, not its content.
 
-    Raises BadArgument where no knowledge base is named, and as `open_kb` does.
+    Raises BadArgument if no knowledge base is named, and as `open_kb` does.
     """
     if not kb:
         raise BadArgument(
@@ -52,7 +52,7 @@ def make_linker(
 
 
 class _SpacyLinker:
-    """A linker of the entities that a document has or, where it has none, those that running text mentions.
+    """A linker of the entities in a document or, if it has none, of the mentions in its text.
 
     With `displacy_options`, displaCy links each entity to its source.
     """
@@ -63,18 +63,18 @@ class _SpacyLinker:
         self.threshold, self.limit, self.label = threshold, limit, label
 
     def __call__(self, doc: Doc) -> Doc:
-        """Set `ent.kb_id_` where an entity is certain enough, and `ent._.kbtools`, its candidates as JSON types."""
+        """Set `ent.kb_id_` if an entity is certain enough, and `ent._.kbtools` to its candidates as JSON types."""
         doc.ents = tuple(self.linked(span) for span in doc.ents) if doc.ents else self.mentions(doc)
         return doc
 
     def linked(self, span: Span) -> Span:
-        """Link a span that another component found."""
+        """Return a span from another component with its link."""
         matches = self.answerer.lookup(span.text, limit=self.limit).matches if span.text.strip() else ()
         score = matches[0].prior * matches[0].similarity / 100 if matches else 0.0
         return _with_candidates(span, span.label_, matches, known=score >= self.threshold)
 
     def mentions(self, doc: Doc) -> tuple[Span, ...]:
-        """Find the mentions of a text, whole tokens, the earlier where two would share one."""
+        """Return the mentions of a text as spans of whole tokens; of overlapping ones the first."""
         if not doc.text.strip():
             return ()
         spans: list[Span] = []
@@ -86,7 +86,7 @@ class _SpacyLinker:
 
 
 def _with_candidates(span: Span, label: str, matches: tuple[EntityMatch, ...], *, known: bool) -> Span:
-    """Make a span that has its candidates and, if it is known, the id of the first."""
+    """Build a span with its candidates and, if `known`, the id of the first."""
     linked = Span(span.doc, span.start, span.end, label=label, kb_id=matches[0].id if known and matches else "")
     candidates: list[dict[str, Any]] = [match.to_dict() for match in matches]
     linked._.kbtools = candidates
@@ -94,13 +94,13 @@ def _with_candidates(span: Span, label: str, matches: tuple[EntityMatch, ...], *
 
 
 _VECTOR_LENGTH = 64
-"""Components of the zero vectors where the knowledge base has none: spaCy's own default."""
+"""Length of the zero vectors if the knowledge base has none: spaCy's default."""
 
 
 class SpacyKnowledgeBase(KnowledgeBase):  # type: ignore[misc]
-    """A knowledge base of kbtools as spaCy's EntityLinker asks one.
+    """A knowledge base of kbtools with the interface of spaCy's EntityLinker.
 
-    Its vectors are those that `kbtools index vectors` made; without any, every vector is zero, and priors decide.
+    Its vectors come from `kbtools index vectors`; without any, every vector is zero, and priors decide.
     """
 
     def __init__(self, vocab: Vocab, kb: str, *, limit: int = CANDIDATES) -> None:
@@ -112,7 +112,7 @@ class SpacyKnowledgeBase(KnowledgeBase):  # type: ignore[misc]
         super().__init__(vocab, self.vectors.dim if self.vectors else _VECTOR_LENGTH)
 
     def get_candidates(self, mention: Span) -> Iterable[Candidate]:
-        """List the entities that bear the words of a span, best first."""
+        """Return the entities with the name in a span, best first."""
         if not mention.text.strip():
             return []
         return [self.candidate(match) for match in self.answerer.lookup(mention.text, limit=self.limit).matches]
@@ -126,7 +126,7 @@ class SpacyKnowledgeBase(KnowledgeBase):  # type: ignore[misc]
         return Candidate(self, strings.add(match.id), 0.0, vector, strings.add(match.matched_name), match.prior)
 
     def get_vector(self, entity: str) -> Sequence[float]:
-        """Return the vector of an entity, a zero if it has none."""
+        """Return the vector of an entity, zero if it has none."""
         (row,) = self.answerer.kb.rows([entity])
         vector = None if row is None or self.vectors is None else self.vectors.vector(row)
         components = np.zeros(self.entity_vector_length, dtype=np.float32) if vector is None else vector
@@ -134,11 +134,11 @@ class SpacyKnowledgeBase(KnowledgeBase):  # type: ignore[misc]
         return floats
 
     def to_bytes(self, **_: object) -> bytes:
-        """Write the path: the content stays in its folder."""
+        """Return the path: the content stays in its folder."""
         return json.dumps({"kb": self.path, "limit": self.limit}).encode()
 
     def from_bytes(self, bytes_data: bytes, *, exclude: tuple[str, ...] = ()) -> "SpacyKnowledgeBase":
-        """Open the knowledge base of a path that was written."""
+        """Open the knowledge base at a stored path."""
         record = json.loads(bytes_data)
         self.__init__(self.vocab, record["kb"], limit=record["limit"])  # type: ignore[misc]
         return self
@@ -151,5 +151,5 @@ class SpacyKnowledgeBase(KnowledgeBase):  # type: ignore[misc]
 
 
 def load_knowledge_base(kb: str, limit: int = CANDIDATES) -> Callable[[Vocab], SpacyKnowledgeBase]:
-    """Make a `kb_loader` for `EntityLinker.set_kb`, and for `kbtools.knowledge_base.v1` in a config of training."""
+    """Return a `kb_loader` for `EntityLinker.set_kb` and for `kbtools.knowledge_base.v1` in a training config."""
     return lambda vocab: SpacyKnowledgeBase(vocab, kb, limit=limit)

@@ -1,4 +1,4 @@
-"""Completions of what somebody types, and small HTML about an entity, in which every name is escaped."""
+"""Completions while typing, and short HTML pages about entities, with every name escaped."""
 
 from collections.abc import Sequence
 from html import escape
@@ -15,22 +15,22 @@ from kbtools.serve.matching import matches_by_id
 from kbtools.text.normaliser import normal_form
 
 SUGGESTED = 20
-"""Suggestions of one answer."""
+"""Suggestions per answer."""
 
 LAST_SUGGESTED = 1_000
-"""Suggestions that a cursor reaches: all before it are computed too."""
+"""Largest cursor: all suggestions before it are computed too."""
 
 _FORMS = 500
-"""Names with a beginning among which those of the most facts are suggested."""
+"""Names with a prefix among which those with the most facts are suggested."""
 
 _SHORTEST_INSIDE = 3
-"""Characters of a text from which names with a word that begins so are suggested: names are recalled by trigrams."""
+"""Shortest prefix for which names with such an inner word are suggested: names are found by trigrams."""
 
 _NOTABLE = 3
 
 
 def suggest_entities(edition: Edition, prefix: str, *, cursor: int) -> list[dict[str, Any]]:
-    """Suggest the entity of that id, those of that name, those with a name or word beginning so, then similar ones."""
+    """Suggest the entity with that id, those with that name, with a name or word that begins so, and similar ones."""
     answerer = edition.answerer
     if not prefix.strip() or cursor >= LAST_SUGGESTED:
         return []
@@ -47,7 +47,7 @@ def suggest_entities(edition: Edition, prefix: str, *, cursor: int) -> list[dict
 
 
 def _entities_with_prefix(edition: Edition, prefix: str, *, limit: int) -> list[str]:
-    """List the entities with a name that begins with a text, then those with a word in it that does.
+    """Return the entities with a name that begins with a text, then those with an inner word that does.
 
     Those with the most facts come first, ties by row.
     """
@@ -60,7 +60,7 @@ def _entities_with_prefix(edition: Edition, prefix: str, *, limit: int) -> list[
 
 
 def _entities_named(kb: KnowledgeBase, forms: Sequence[str], *, limit: int) -> list[str]:
-    """List the entities with one of some names, those with the most facts first, ties by row."""
+    """Return the entities with one of some names, those with the most facts first, ties by row."""
     bearers = [match.entities for matches in kb.lookup(forms).values() for match in matches]
     if not bearers:
         return []
@@ -75,37 +75,37 @@ def _entity_suggestion(match: EntityMatch) -> dict[str, Any]:
         "id": match.id,
         "name": match.name or match.id,
         "description": match.description or ", ".join([match.id, *(kind.name or kind.id for kind in types)]),
-        "notable": [kind.id for kind in types],  # OpenRefine joins them as texts where a whole column is matched
+        "notable": [kind.id for kind in types],  # OpenRefine joins them as texts when it matches a whole column.
     }
 
 
 def suggest_types(edition: Edition, prefix: str, *, cursor: int) -> list[dict[str, Any]]:
-    """Suggest types, with an empty text the most frequent."""
+    """Suggest types; for an empty text the most frequent."""
     types = edition.vocabulary.find_types(prefix)[cursor : cursor + SUGGESTED]
     return [{"id": kind.id, "name": kind.name or kind.id} for kind in edition.answerer.reader.named_types(types)]
 
 
 def suggest_properties(edition: Edition, prefix: str, *, cursor: int) -> list[dict[str, Any]]:
-    """Suggest relations, with an empty text the most frequent."""
+    """Suggest relations; for an empty text the most frequent."""
     relations = edition.vocabulary.find_relations(prefix, edition.answerer.kb)[cursor : cursor + SUGGESTED]
     return [property_record(edition, relation) for relation in relations]
 
 
 def propose_properties(edition: Edition, type_id: str, *, limit: int | None) -> list[dict[str, Any]]:
-    """Propose the relations that entities of a type bear, without a type the most frequent of all."""
+    """Suggest the relations of entities of a type, or without a type the most frequent of all."""
     vocabulary = edition.vocabulary
     relations = vocabulary.relations_of_type(type_id) if type_id else vocabulary.find_relations("", edition.answerer.kb)
     return [property_record(edition, relation) for relation in relations[:limit]]
 
 
 def property_record(edition: Edition, relation: str) -> dict[str, Any]:
-    """Return the record of a relation with its name, also of one that there is not."""
+    """Return the record of a relation with its name, even if it does not exist."""
     row = edition.vocabulary.relation_rows.get(relation)
     return {"id": relation, "name": (row is not None and edition.answerer.kb.relation_names[row]) or relation}
 
 
 def flyout(edition: Edition, kind: str, spelling: str) -> dict[str, str]:
-    """Write what shows beside a suggestion; raise UnknownEntity for what there is not."""
+    """Return the description shown next to a suggestion; raise UnknownEntity if it does not exist."""
     if kind == "entity":
         return {"id": spelling, "html": _summary(edition.answerer, spelling)}
     vocabulary = edition.vocabulary
@@ -120,24 +120,24 @@ def flyout(edition: Edition, kind: str, spelling: str) -> dict[str, str]:
 
 
 WIDTH, HEIGHT = 420, 300
-"""Pixels of the window that the manifest asks for."""
+"""Pixels of the preview window requested in the manifest."""
 
 _FACTS = 8
 _NAMES = 6
 
 _STYLE = "body{font:14px/1.4 system-ui,sans-serif;margin:8px}h1{font-size:16px;margin:0 0 4px}p{margin:4px 0}"
 STYLE_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""The policy of a preview: clients on other sites show it in a frame, and nothing in it runs."""
+"""The policy of a preview: other sites may frame it, and nothing in it may run."""
 
 
 def preview_page(answerer: Answerer, entity_id: str) -> str:
-    """Write the page of an entity; raise UnknownEntity."""
+    """Return the page of an entity; raise UnknownEntity."""
     entity = answerer.entity(entity_id)
     return small_page(entity.name or entity.id, _summary(answerer, entity_id))
 
 
 def small_page(title: str, body: str) -> str:
-    """Write a page with a title, which is escaped, and a body of HTML."""
+    """Return a page with a title, which is escaped, and a body of HTML."""
     return (
         f'<!doctype html><html><head><meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style></head>'
         f"<body>{body}</body></html>"
@@ -145,7 +145,7 @@ def small_page(title: str, body: str) -> str:
 
 
 def _summary(answerer: Answerer, entity_id: str) -> str:
-    """Write the names, types and some facts of an entity; raise UnknownEntity."""
+    """Return the names, types and some facts of an entity as HTML; raise UnknownEntity."""
     entity = answerer.entity(entity_id)
     lines = [f'<h1 dir="auto">{escape(entity.name or entity.id)}</h1><p>{escape(entity.id)}</p>']
     if entity.description:

@@ -1,4 +1,4 @@
-"""Reconciliation of a table: each row gets the entity that its cell names, judged as the server judges a query."""
+"""Reconciliation of a table: each row gets the entity named in a cell, judged as the server judges a query."""
 
 import codecs
 import csv
@@ -24,21 +24,21 @@ from kbtools.serve.vocabulary import Vocabulary
 from kbtools.storage import new_file
 
 _COMPARED = 2
-"""Candidates of a row: the first, and the one that may tie with it."""
+"""Candidates per row: the first, and one that may tie with it."""
 
 AT_ONCE = 100
-"""Rows that are extended in one look-up."""
+"""Rows extended in one look-up."""
 
 JUDGED = 50_000
-"""Different rows whose judgement is remembered, of some 400 bytes each: tables repeat their names."""
+"""Distinct rows whose judgement is cached, some 400 bytes each: tables repeat their names."""
 
 _SUFFIXES = {".csv": ",", ".tsv": "\t", ".jsonl": ""}
-"""The formats of output, with the separator of each."""
+"""The output formats, with the separator of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Judgement:
-    """The first candidate of a row, if there is any, and what is thought of it."""
+    """The first candidate of a row, if any, and its judgement."""
 
     outcome: str
     id: str = ""
@@ -52,10 +52,10 @@ class _Judgement:
 
 @dataclass(frozen=True, slots=True)
 class TableQuery:
-    """The columns of a table to reconcile, and what its rows are compared with.
+    """The columns of a table to reconcile, and the values its rows are compared with.
 
-    `properties` are relations by the column whose values they should have. From the score `threshold` on, 0 to 100, the
-    first candidate is a match though it is not certain. No tie is a match.
+    `properties` maps columns to the relations that should have their values. From the score `threshold` on, 0 to 100,
+    an uncertain first candidate is a match too. A tie is never a match.
     """
 
     column: str
@@ -71,7 +71,7 @@ _OUTCOMES = {
     "unknown": "without a candidate",
     "empty": "empty",
 }
-"""What came of a row that is not matched, in words."""
+"""The outcomes of rows without a match, in words."""
 
 
 @dataclass(slots=True)
@@ -96,8 +96,8 @@ def reconcile_table(
 ) -> _TableSummary:
     """Write a table with the entity of each row to a file; `count` is called after each row.
 
-    The file appears whole at the end. Raises UnknownType for a type that no entity has, BadArgument for a column or a
-    relation that is not there, and for a file of another format than .csv, .tsv and .jsonl.
+    The file appears complete at the end. Raises UnknownType for a type that no entity has, BadArgument for an unknown
+    column or relation, and for a file format other than .csv, .tsv and .jsonl.
     """
     if out.suffix.lower() not in _SUFFIXES:
         known = ", ".join(_SUFFIXES)
@@ -134,7 +134,7 @@ def reconcile_table(
 
 
 def _judge(edition: Edition, query: TableQuery, text: str, values: Iterable[tuple[str, str]]) -> _Judgement:
-    """Reconcile a row by its name, and by the values of relations that it has."""
+    """Reconcile a row by its name and its values of relations."""
     if not text:
         return _Judgement("empty")
     properties = [
@@ -168,7 +168,7 @@ def _extended_cells(edition: Edition, ids: Sequence[str], relations: Sequence[st
 
 
 def _row_writer(file: BinaryIO, suffix: str, header: Sequence[str]) -> Callable[[Sequence[Any]], None]:
-    """Return what writes a row under a header, in the format of a suffix."""
+    """Return a function that writes a row under a header, in the format of a suffix."""
     text = codecs.getwriter("utf-8")(file, "replace")
     if suffix == ".jsonl":
         return lambda row: text.write(json.dumps(dict(zip(header, row, strict=True)), ensure_ascii=False) + "\n")
@@ -178,21 +178,21 @@ def _row_writer(file: BinaryIO, suffix: str, header: Sequence[str]) -> Callable[
 
 
 def _place_of(table: PlainTable, head: str) -> int:
-    """Return the place of the column that a person means; raise BadArgument if there is none."""
+    """Return the place of a column; raise BadArgument if it does not exist."""
     if column := find_head(head, table.header):
         return table.header.index(column)
     raise BadArgument(f"no column {head!r}; the columns are {', '.join(map(repr, table.header))}", name="column")
 
 
 def _head_of(part: str, columns: Sequence[str]) -> str:
-    """Return the head of a new column, another one than the table has."""
+    """Return the head of a new column, distinct from those of the table."""
     while part in columns:
         part = f"kb_{part}"
     return part
 
 
 def _relation_of(vocabulary: Vocabulary, text: str) -> str:
-    """Return the relation of an id or a name; raise BadArgument if there is none, or several."""
+    """Return the relation with an id or name; raise BadArgument if there is none, or several."""
     found = find_relations(vocabulary.kb, text)
     if len(found) == 1:
         return found[0]

@@ -1,4 +1,4 @@
-"""Values of properties compared by what they are: dates by their precision, coordinates by distance, numbers, names."""
+"""Comparison of property values by kind: dates by precision, coordinates by distance, numbers, names."""
 
 import re
 from dataclasses import dataclass
@@ -10,25 +10,25 @@ from kbtools.text.normaliser import normal_form
 from kbtools.text.rewritings import read_date
 
 _DATE = re.compile(r"\+?(-?\d{4})(?:-(\d\d))?(?:-(\d\d))?(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
-"""A year, a month or a day, with perhaps a time, which is not compared: clients add midnight to a day."""
+"""A year, month or day, with an optional time, which is ignored: clients add midnight to a day."""
 
 _POINT = re.compile(r"(?:Point\()?\s*(-?\d{1,3}(?:\.\d{1,20})?)\s*(,|\s)\s*(-?\d{1,3}(?:\.\d{1,20})?)\s*\)?", re.ASCII)
 """Latitude and longitude, or longitude and latitude as `Point(2.35 48.85)`."""
 
 _NUMBER = re.compile(r"([+-]?(?:\d{1,3}(?:,\d{3})+|\d{1,30})(?:\.\d{1,30})?)\s*([^\W\d_]{0,12}|[%\u00b0])", re.ASCII)
-"""A number, with perhaps a unit, `1.96 metre`."""
+"""A number with an optional unit, `1.96 metre`."""
 
 _ADDRESS = re.compile(r"(?:https?:)?//(?:www\.)?|^www\.", re.IGNORECASE)
-"""The beginning of a URL, which is left out, as slashes at its end are."""
+"""The beginning of a URL, which is ignored, as are trailing slashes."""
 
 _IDENTIFIER = re.compile(r"(?=.*\d)[0-9A-Za-z]+(?:[ \u2010-\u2013-][0-9A-Za-z]+)*")
-"""An ISBN, a telephone number or the like: its hyphens and spaces make no difference."""
+"""An ISBN, a telephone number or the like: hyphens and spaces are ignored."""
 
 _LONGEST = 60
-"""Characters of the longest date, point or number: what is longer is a name."""
+"""Most characters of a date, point or number: anything longer is a name."""
 
 _FAR = 50.0
-"""Kilometres from which two places have nothing in common; they are the same place up to a twentieth of it."""
+"""Kilometres from which two places do not agree at all; up to a twentieth of it they are the same place."""
 
 _EARTH = 6_371.0
 """The radius of the earth in kilometres."""
@@ -36,7 +36,7 @@ _EARTH = 6_371.0
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """A text with what it can be read as."""
+    """A text with its readings as a value."""
 
     form: str
     date: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ def read_comparable(text: str) -> Comparable:
 
 
 def likeness(one: Comparable, other: Comparable, *, cutoff: float) -> float:
-    """Return how far two values agree, 0 to 1; 0 for names that agree less than `cutoff`."""
+    """Return the agreement of two values, 0 to 1; 0 for names that agree less than `cutoff`."""
     if one.date and other.date:
         return float(all(mine == theirs for mine, theirs in zip(one.date, other.date, strict=False)))
     if one.point and other.point:

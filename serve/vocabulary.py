@@ -1,4 +1,4 @@
-"""The types and relations of a knowledge base as others choose among them: by prefix, by frequency, by type."""
+"""The types and relations of a knowledge base to choose from: by prefix, by frequency, by type."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -15,7 +15,7 @@ _SAMPLED = 20_000
 
 
 class Vocabulary:
-    """Types and relations with their names and how often a sample of the entities bears them."""
+    """Types and relations with their names and their frequency in a sample of the entities."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
@@ -30,17 +30,17 @@ class Vocabulary:
 
     @cached_property
     def sample(self) -> EntityRows:
-        """Return entities from the whole range of rows, ascending."""
+        """Return entities spread over all rows, ascending."""
         entities = self.kb.entity_rows()
         places = np.linspace(0, max(0, len(entities) - 1), min(len(entities), _SAMPLED)).astype(np.int64)
         return entities[np.unique(places)]
 
     @cached_property
     def borne_together(self) -> NDArray[np.int64]:
-        """List (type, relation, entities of the sample that bear both), ascending: (pairs, 3)."""
+        """Return (type, relation, number of sampled entities with both), ascending: (pairs, 3)."""
         rows = self.sample
         types, relations = self.kb.types_of(rows), self.kb.relations_of(rows)
-        # For each entity, for each of its types, for each of its relations: the pair.
+        # A pair for each entity, each of its types and each of its relations.
         relation_counts = np.diff(relations.starts)
         entity_of_type = np.repeat(np.arange(len(rows)), np.diff(types.starts))
         pairs_of_type = relation_counts[entity_of_type]
@@ -54,7 +54,7 @@ class Vocabulary:
 
     @cached_property
     def type_counts(self) -> NDArray[np.int64]:
-        """Weigh each type by its pairs with relations: types that only topics without facts bear stand last."""
+        """Weigh each type by its pairs with relations: types only of entities without facts come last."""
         return np.bincount(
             self.borne_together[:, 0], weights=self.borne_together[:, 2], minlength=len(self.kb.types)
         ).astype(np.int64)
@@ -66,12 +66,12 @@ class Vocabulary:
         ).astype(np.int64)
 
     def frequent_types(self, limit: int) -> list[str]:
-        """List the most frequent types, those of equal frequency by id."""
+        """Return the most frequent types, ties by id."""
         order = np.lexsort((np.arange(len(self.type_counts)), -self.type_counts))
         return [self.kb.types[row] for row in order[:limit]]
 
     def relations_of_type(self, type_id: str) -> list[str]:
-        """List the relations that entities of a type bear, the frequent first, those of equal frequency by row."""
+        """Return the relations of entities of a type, most frequent first, ties by row."""
         type_row = self.type_rows.get(type_id)
         if type_row is None:
             return []
@@ -79,18 +79,18 @@ class Vocabulary:
         return [self.kb.relations[row] for row in pairs[np.argsort(-pairs[:, 2], kind="stable"), 1]]
 
     def find_types(self, prefix: str) -> list[str]:
-        """List the types whose id or a word of it begins with a text, the frequent first."""
+        """Return the types whose id, or a word of it, begins with a text, most frequent first."""
         rows = _completions(prefix, self.kb.types, self.kb.types, self.type_counts)
         return [self.kb.types[row] for row in rows]
 
     def find_relations(self, prefix: str, view: KnowledgeBase | None = None) -> list[str]:
-        """List the relations whose id or name in a view, or a word of it, begins with a text, the frequent first."""
+        """Return the relations whose id or name in a view, or a word of it, begins with a text, most frequent first."""
         names = relation_texts(view or self.kb)
         return [self.kb.relations[row] for row in _completions(prefix, self.kb.relations, names, self.relation_counts)]
 
 
 def _completions(prefix: str, ids: Sequence[str], names: Sequence[str], counts: NDArray[np.int64]) -> list[int]:
-    """Find the rows that a text begins, first by id or name, then by an inner word; of each the frequent first."""
+    """Return the rows that match a prefix, first by id or name, then by an inner word; each most frequent first."""
     form = _words(prefix)
     ranked = []
     for row, (known_id, name) in enumerate(zip(ids, names, strict=True)):
@@ -103,5 +103,5 @@ def _completions(prefix: str, ids: Sequence[str], names: Sequence[str], counts: 
 
 
 def _words(text: str) -> str:
-    """Divide an id or a name into lower-case words: `book.written_work` is `book written work`."""
+    """Split an id or a name into lower-case words: `book.written_work` is `book written work`."""
     return normal_form(text.replace("_", " "))

@@ -1,4 +1,4 @@
-"""The threads that compute answers, so that the loop which speaks HTTP stays free; their queue and time are bounded."""
+"""The threads that compute answers, so that the event loop stays responsive; their queue and time are limited."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,14 +13,15 @@ from kbtools.serve.live_kb import Edition, LiveKB
 _T = TypeVar("_T")
 
 _THREADS = 4
-"""Python computes in one thread at a time: the others read what a memory map has yet to fetch."""
+"""Python computes in one thread at a time: the others read pages of the memory map."""
 
 LONG = 500
-"""Characters of a question from which it is computed in the thread of the long ones: 50 ms on FBSQ, and 2.8 seconds at
-10,000 characters. The longest question of SimpleQuestions has 150."""
+"""Least length of a question for the thread of long answers: 50 ms on FBSQ, and 2.8 seconds at 10,000 characters. The
+longest question of SimpleQuestions has 150.
+"""
 
 LINKED = 25
-"""Characters of running text that are linked in the time that one of a question takes: 10 ms for 1,000 on FBSQ."""
+"""Characters of running text linked in the time of one character of a question: 10 ms for 1,000 on FBSQ."""
 
 _WAITING = 256
 """Answers that may wait for a thread; at a few milliseconds each, the last one waits about a second."""
@@ -29,11 +30,11 @@ LONG_WAITING = 32
 """Long answers that may wait for their one thread, so that they never fill the queue of the short ones."""
 
 _SECONDS = 30.0
-"""Time that an answer may take, the wait for a thread included."""
+"""Seconds that an answer may take, including the wait for a thread."""
 
 
 class Workers:
-    """A bounded pool of threads, with one beside it for what takes long, so that short questions never wait for it."""
+    """A limited pool of threads, with a separate one for long answers, so that short questions never wait for them."""
 
     def __init__(self, *, threads: int = _THREADS, waiting: int = _WAITING, seconds: float = _SECONDS) -> None:
         self.pool = ThreadPoolExecutor(threads, thread_name_prefix="answer")
@@ -42,10 +43,10 @@ class Workers:
         self.pending = dict.fromkeys((self.pool, self.long_pool), 0)
 
     async def run(self, job: Callable[[], _T], *, characters: float = 0) -> _T:
-        """Compute in a thread; raise ServerBusy where too much waits, AnswerTooSlow where it takes too long.
+        """Compute in a thread; raise ServerBusy if too many answers wait, AnswerTooSlow if it takes too long.
 
-        The job is as much work as a question of so many characters. One whose time is up does not begin, and one that
-        has begun ends at the next `check_time` of its loops; it counts as waiting until it ends.
+        The work counts as that of a question with `characters` characters. An expired job does not start, and a running
+        one ends at the next `check_time` of its loops; it counts as waiting until it ends.
         """
         pool = self.long_pool if characters > LONG else self.pool
         waiting = min(self.waiting, LONG_WAITING) if pool is self.long_pool else self.waiting
@@ -68,7 +69,7 @@ class Workers:
             raise too_slow(self.seconds) from error
 
     async def run_on(self, kb: LiveKB, job: Callable[[Edition], _T], *, characters: float = 0) -> _T:
-        """Compute with the newest edition of a knowledge base; raise as `run` does."""
+        """Compute with the newest edition of a knowledge base; raises as `run` does."""
 
         def with_newest() -> _T:
             with kb.newest() as edition:
@@ -79,9 +80,9 @@ class Workers:
     def finished(self, pool: ThreadPoolExecutor, future: "asyncio.Future[_T]") -> None:
         self.pending[pool] -= 1
         if not future.cancelled():
-            future.exception()  # seen: whoever asked may be gone
+            future.exception()  # Retrieved, since the client may have disconnected.
 
     def close(self) -> None:
-        """End the threads when they are done, and start no waiting job."""
+        """Stop the threads when they are done, without starting waiting jobs."""
         for pool in (self.pool, self.long_pool):
             pool.shutdown(wait=False, cancel_futures=True)

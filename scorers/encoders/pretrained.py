@@ -228,7 +228,7 @@ _SIZES |= {"intermediate_size": "hidden_dim", "hidden_act": "activation"}
 
 @dataclass(frozen=True, slots=True)
 class TransformerConfig:
-    """The sizes of a transformer; `offset` is the first token's position, `distances` the number of distance classes."""
+    """The sizes of a transformer; `offset` is the first token's position, `distances` the number of their classes."""
 
     words: int
     positions: int

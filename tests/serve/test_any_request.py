@@ -236,8 +236,8 @@ def test_a_limit_that_is_no_whole_number_is_named(client: TestClient, limit: str
         data={"extend": json.dumps({"ids": [], "properties": [{"id": "p", "settings": {"limit": limit}}]})},
     )
 
-    assert (asked.status_code, "limit is a whole number from 1 to 1,000" in asked.text) == (400, True)
-    assert (proposed.status_code, "limit is a whole number" in proposed.text) == (400, True)
+    assert (asked.status_code, "limit must be a whole number from 1 to 1,000" in asked.text) == (400, True)
+    assert (proposed.status_code, "limit must be a whole number" in proposed.text) == (400, True)
     assert extended.status_code == 400 or limit == "9" * 400
 
 
@@ -246,5 +246,5 @@ def test_a_limit_of_json_that_is_no_whole_number_is_named(client: TestClient, li
     asked = client.post("/api/lookup", content=f'{{"name": "it", "limit": {limit}}}'.encode())
     reconciled = client.post("/reconcile", data={"queries": f'{{"q": {{"query": "it", "limit": {limit}}}}}'})
 
-    assert (asked.status_code, "limit is a whole number from 1 to 1,000" in asked.text) == (400, True)
-    assert (reconciled.status_code, "limit is a whole number from 1 on" in reconciled.text) == (400, True)
+    assert (asked.status_code, "limit must be a whole number from 1 to 1,000" in asked.text) == (400, True)
+    assert (reconciled.status_code, "limit must be a whole number from 1 on" in reconciled.text) == (400, True)

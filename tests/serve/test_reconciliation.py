@@ -338,16 +338,16 @@ def test_invalid_examples_of_queries_are_refused(client: TestClient, schemas: Pa
     ("queries", "fault"),
     [
         ("{", "queries is no JSON"),
-        ("[]", "queries are an object"),
+        ("[]", "queries must be an object"),
         ('{"q": 1}', "query 'q' is an object"),
-        ('{"q": {"query": 1}}', "query is a text"),
-        ('{"q": {"query": "a", "limit": 0}}', "limit is a whole number from 1"),
-        ('{"q": {"query": "a", "limit": NaN}}', "limit is a whole number from 1"),
+        ('{"q": {"query": 1}}', "query must be a text"),
+        ('{"q": {"query": "a", "limit": 0}}', "limit must be a whole number from 1"),
+        ('{"q": {"query": "a", "limit": NaN}}', "limit must be a whole number from 1"),
         ('{"q": {"query": "a", "type": [1]}}', "type is an id"),
-        ('{"q": {"query": "a", "type_strict": "maybe"}}', "type_strict is any, should or all"),
-        ('{"q": {"query": "a", "properties": {}}}', "properties are a list"),
-        ('{"q": {"query": "a", "properties": [{"v": 1}]}}', "a property has a pid"),
-        ('{"q": {"query": "a", "properties": [{"pid": "p", "v": null}]}}', "a value is a text"),
+        ('{"q": {"query": "a", "type_strict": "maybe"}}', "type_strict must be any, should or all"),
+        ('{"q": {"query": "a", "properties": {}}}', "properties must be a list"),
+        ('{"q": {"query": "a", "properties": [{"v": 1}]}}', "a property needs a pid"),
+        ('{"q": {"query": "a", "properties": [{"pid": "p", "v": null}]}}', "a value must be a text"),
     ],
 )
 def test_faults_of_queries_are_named(client: TestClient, queries: str, fault: str) -> None:
@@ -383,7 +383,7 @@ def test_a_callback_that_is_no_name_is_refused(client: TestClient, callback: str
     answer = client.get("/reconcile", params={"callback": callback})
 
     assert answer.status_code == 400
-    assert "callback is the name of a function" in answer.json()["error"]["message"]
+    assert "callback must be the name of a function" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(
