@@ -343,7 +343,7 @@ def test_invalid_examples_of_queries_are_refused(client: TestClient, schemas: Pa
         ('{"q": {"query": 1}}', "query must be a text"),
         ('{"q": {"query": "a", "limit": 0}}', "limit must be a whole number from 1"),
         ('{"q": {"query": "a", "limit": NaN}}', "limit must be a whole number from 1"),
-        ('{"q": {"query": "a", "type": [1]}}', "type is an id"),
+        ('{"q": {"query": "a", "type": [1]}}', "type must be an id"),
         ('{"q": {"query": "a", "type_strict": "maybe"}}', "type_strict must be any, should or all"),
         ('{"q": {"query": "a", "properties": {}}}', "properties must be a list"),
         ('{"q": {"query": "a", "properties": [{"v": 1}]}}', "a property needs a pid"),
