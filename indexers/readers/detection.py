@@ -14,10 +14,10 @@ from kbtools.indexers.readers.formats import (
     OPENING,
     SPREADSHEETS,
     find_syntax,
-    refuse_array,
     suffix_of,
     unknown_format,
 )
+from kbtools.indexers.readers.json_documents import as_json_lines, may_be_document
 from kbtools.indexers.readers.reading import WIDE, WIKIDATA, Source
 from kbtools.indexers.readers.release import NAME_PREDICATES, TYPE_PREDICATE
 from kbtools.indexers.readers.sources import PAGE, check_source, encoding_of, read_blocks
@@ -78,7 +78,9 @@ def detect(path: Path) -> _Detected:
     if syntax or statement.lstrip().startswith((b"<", b"_:")):
         name = syntax or "n-triples"
         return _Detected(Source(path, "any", format=name), f"RDF ({name})")
-    refuse_array(path, number, statement)
+    if may_be_document(first.text):
+        records = next(as_json_lines(read_blocks(path, encoding=encoding_of(path)), path)).text
+        return _table(path, _fields_of(records.partition(b"\n")[0]), format="jsonl")
     if statement.startswith(b"{"):
         return _table(path, _fields_of(statement), format="jsonl")
     header = _header_of(statement.decode(errors="replace"))

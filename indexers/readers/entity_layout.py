@@ -26,7 +26,7 @@ from kbtools.indexers.readers.table_rows import (
     trimmed,
 )
 from kbtools.kb.ids import TOPIC
-from kbtools.kb.table_heads import ENTITY_ROLES, NAME_HEADS, entity_role, plain_head
+from kbtools.kb.table_heads import ENTITY_ROLES, NAME_HEADS, entity_role, name_parts, plain_head
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,8 @@ class EntityLayout:
         self.roles: dict[str, str] = {}
         """The role of each column: id, name, alias, type, description, language, or value."""
         self.texts: dict[str, _TextColumn] = {}
+        self.parts: tuple[str, str] | None = None
+        """The columns of given and of family names, where names are made of both."""
 
     def unfit(self, reason: str) -> WrongFormat:
         return WrongFormat(f"{self.source.name}: {reason}", path=str(self.source.path))
@@ -101,7 +103,8 @@ class EntityLayout:
         if first:
             self.roles |= dict.fromkeys(filter(None, [self.find_id(batch)]), "id")
         for name in fields:
-            if column := self.find_text(name):
+            column = None if name in (self.parts or ()) else self.texts.get(name) or self.find_text(name)
+            if column:
                 self.texts[name] = column
             role = "language" if name == self.language else column.kind if column else ""
             self.roles[name] = self.roles.get(name, "") or role or self.find_type(name) or "value"
@@ -184,7 +187,22 @@ class EntityLayout:
                 if re.fullmatch(heads, plain_head(name)):
                     return name
         texts = [name for name in values if pa.types.is_string(batch[name].type) and not _is_value(batch[name])]
-        return next((name for name in texts if _distinct(batch[name])), "")
+        # Where no column differs in nearly all rows, one that differs in half of them, as names of people do.
+        return next((name for least in (0.9, 0.5) for name in texts if _distinct(batch[name], least)), "")
+
+    def with_full_names(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Add the column of full names, where the table has given and family names and no option names another."""
+        if not self.roles and not self.wide.name and (parts := name_parts(batch.schema.names)):
+            # A name that holds the other one is full already.
+            columns = [batch[part].to_pylist() for part in parts]
+            full = any(a and b and (a in b or b in a) for a, b in zip(*columns, strict=True))
+            self.parts = None if full or not all(map(pa.types.is_string, batch.select(parts).schema.types)) else parts
+        if not self.parts or not {*self.parts} <= {*batch.schema.names}:
+            return batch
+        head = f"{self.parts[0]} {self.parts[1]}"
+        self.texts[head] = _TextColumn("name", head, "")
+        cells = [trimmed(as_text(batch[part])) for part in self.parts]
+        return batch.append_column(head, trimmed(pc.binary_join_element_wise(*cells, " ")))
 
     def lay_out(self, rows: TableRows) -> Iterator[RecordBatch]:
         """Yield the names, types, descriptions and facts of a block, column by column."""
@@ -196,6 +214,7 @@ class EntityLayout:
         batch, line = rows.columns, rows.lines[0]
         if self.header:
             batch = batch.rename_columns(self.header)
+        batch = self.with_full_names(batch)
         for cell in rows.strange:
             kind = f"{cell.fault} under {cell.column}, left out"
             self.skips.add(kind, line=rows.lines[cell.row], text=rows.shown(cell.row), bad=False)
@@ -271,13 +290,13 @@ def find_head(wanted: str, header: Iterable[str]) -> str:
     return wanted if wanted in header else folded.get(wanted.strip().casefold(), "")
 
 
-def _distinct(column: pa.Array) -> bool:
-    """Return whether nearly all rows have distinct values."""
+def _distinct(column: pa.Array, least: float = 0.9) -> bool:
+    """Return whether at least this share of the rows have distinct values."""
     if is_list(column.type) or pa.types.is_nested(column.type) or not len(column):
         return False
     texts = trimmed(as_text(column))
     return bool(
-        pc.count_distinct(texts).as_py() >= 0.9 * len(texts)
+        pc.count_distinct(texts).as_py() >= least * len(texts)
         and pc.count(texts.filter(pc.equal(texts, ""))).as_py() <= 0.1 * len(texts)
     )
 
@@ -298,7 +317,7 @@ _SHAPED = rf"{REWRITTEN}|^[QP][1-9]\d*$|^{TOPIC.pattern}$"
 _KEY = re.compile(r"\bids?$")
 """The end of heads of columns that hold keys, such as `boss_id`."""
 
-_NUMBER_HEAD = re.compile(r"\b(no|nr|number)$|(nr|nummer)$")
+_NUMBER_HEAD = re.compile(r"\b(no|nr|num|number|numero|ref|reference|codigo|codice|sku|ean|isbn|barcode)$|(nr|nummer)$")
 """The end of heads of columns of numbers, which are ids if the column is the first and its values are distinct."""
 
 _PLAIN = r"^[^\d+\-/<:QPmgfnhw]"

@@ -10,6 +10,7 @@ from typing import Any
 from kbtools.entry_points import READERS, list_plugins, load_plugin
 from kbtools.errors import BrokenPlugin, MissingDependency, WrongFormat
 from kbtools.indexers.readers.batches import Block, SourceKind, lines_of, shorten
+from kbtools.indexers.readers.json_documents import may_be_document
 from kbtools.indexers.readers.sources import PAGE
 
 logger = logging.getLogger(__name__)
@@ -41,7 +42,6 @@ _DIVIDERS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas", "  ": 
 
 _RDF_XML = re.compile(rb"<rdf:RDF|<!DOCTYPE rdf:RDF")
 _JSON_LD = re.compile(rb'\s*[\[{].*?"@(?:context|graph|id)"\s*:', re.DOTALL)
-_JSON_ARRAY = re.compile(rb"\s*\[\s*(?:\{.*)?")
 
 
 def find_format(path: Path, kind: SourceKind, first: Block) -> str:
@@ -59,8 +59,8 @@ def find_format(path: Path, kind: SourceKind, first: Block) -> str:
     if opening:
         if syntax := find_syntax(path, first, *opening[0], named):
             return syntax
-        if named != "json-ld":
-            refuse_array(path, *opening[0])
+        if named != "json-ld" and first.text.lstrip().startswith(b"[") and may_be_document(first.text):
+            return "jsonl"
     if named:
         return named
     for number, line in opening:
@@ -117,15 +117,6 @@ def find_syntax(path: Path, first: Block, number: int, line: bytes, named: str) 
     reader: Any = load_plugin(READERS, name)
     problem = f"found {reader.called} ({_shown(line)}), which does not match its suffix"
     raise WrongFormat.at(path, f"{problem}; use --format {name}, or name it {reader.suffixes[0]}", line=number)
-
-
-def refuse_array(path: Path, number: int, line: bytes) -> None:
-    """Raise WrongFormat for a JSON array, which no table reader accepts, and tell how to convert it."""
-    if _JSON_ARRAY.fullmatch(line):
-        cure = "write one object per line: jq -c '.[]' FILE > FILE.jsonl; Wikidata's dump goes to --wikidata"
-        raise WrongFormat.at(
-            path, f"found a JSON array ({_shown(line)}), which kbtools does not read; {cure}", line=number
-        )
 
 
 def unknown_format(path: Path, kind: SourceKind, number: int, line: bytes) -> WrongFormat:

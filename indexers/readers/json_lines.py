@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kbtools.indexers.readers.batches import BOM, Block, RecordBatch, Rows, Skips, flaw, read_lines
 from kbtools.indexers.readers.delimited import layout_of
+from kbtools.indexers.readers.json_documents import as_json_lines
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.table_rows import NO_TEXT, Layout, StrangeCell, TableRows, laid_out
 
@@ -27,6 +28,7 @@ class JSONLinesReader:
 
     def __init__(self, source: Source, options: ReadOptions, skips: Skips, layout: Layout | None = None) -> None:
         self.layout = layout or layout_of(source, options, skips)
+        self.path = source.path
         self.skips = skips
 
     def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
@@ -34,7 +36,7 @@ class JSONLinesReader:
 
     def rows(self, blocks: Iterable[Block]) -> Iterator[TableRows]:
         decoder = DECODER if self.layout.strict else _AS_WRITTEN
-        for block in blocks:
+        for block in as_json_lines(blocks, self.path):
             records = _parse_block(block.text, decoder)
             if records is None:
                 records_by_line = _parse_lines(block, self.skips, decoder)

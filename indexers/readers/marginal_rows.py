@@ -1,4 +1,4 @@
-"""The rows of a table that do not describe an entity: empty rows, repeated headers, totals and notes."""
+"""The rows of a table that do not describe an entity: empty rows, units, repeated headers, totals and notes."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,14 +13,23 @@ from kbtools.indexers.readers.table_rows import (
     REPEATED_HEADER,
     TOTAL,
     TOTAL_WORDS,
+    UNITS,
     Places,
     TableRows,
     as_text,
     is_list,
 )
 
-_TOTAL_CELL = re.compile(rf"({TOTAL_WORDS})\s*(\d{{4}}|\(.*\))?\s*[:.]?", re.IGNORECASE)
-"""A cell that labels a row of totals: `Total`, `Total 2024`, `Sum:`."""
+_TOTAL_CELL = re.compile(rf"({TOTAL_WORDS})\s*((of )?\d+( \w+)?|\(.*\))?\s*[:.]?", re.IGNORECASE)
+"""A cell that labels a row of totals: `Total`, `Total 2024`, `Total 3 entries`, `Sum:`."""
+
+_UNIT = re.compile(
+    r"[\[(].{1,15}[\])]|[%‰€$£-]|units?|einheit(en)?|unites?|unidad(es)?|unidades?|[°º]\s?[CF]?|"
+    r"([kcmdhnµμ]?(g|m|l|L|W|Wh|Pa|s|V|A|mol|Hz)[²³23]?|ha|t|h|min|ppm|in|ft|lb|oz)(/\w+)?|EUR|USD|GBP|CHF|"
+    r"years?|jahre?|ans|dd.mm.yyyy|yyyy.mm.dd",
+    re.IGNORECASE,
+)
+"""A cell of the row of units that some tables have below the header."""
 
 _PARTIAL = re.compile(r"(sub|grand|zwischen)", re.IGNORECASE)
 """The beginning of labels that no entity has; full rows may follow such a row."""
@@ -43,19 +52,22 @@ def marginal_rows(rows: TableRows, header: Sequence[str]) -> dict[int, str]:
     """Return the rows that do not describe an entity, with the kind of each.
 
     A row of totals has its label in the first filled cell, figures in the others, and no full row below it. A note
-    begins like one, or is the only cell of its row, next to a blank line.
+    begins like one, or is the only cell of its row, next to a blank line. A row of units is the first row; all its
+    cells are units, and its first cell is empty.
     """
     columns = rows.columns.columns
     if len(columns) < 2:
         return {}
     filled = np.sum([_is_filled(column) for column in columns], axis=0)
     kinds = dict.fromkeys(np.flatnonzero(filled == 0).tolist(), BLANK)
-    suspects = np.union1d(np.flatnonzero(filled == 1), _labelled_rows(columns[:_LABELS], header)).tolist()
+    suspects = np.union1d([0, *np.flatnonzero(filled == 1)], _labelled_rows(columns[:_LABELS], header)).tolist()
     texts = {row: list(cells) for row, cells in zip(suspects, _cells_of(columns, suspects), strict=True)}
     heads = [head.strip() for head in header]
     for row, cells in texts.items():
         first = next(filter(None, cells), "")
-        if cells == heads:
+        if row == 0 and filled[0] and _is_units(cells):
+            kinds[row] = UNITS
+        elif cells == heads:
             kinds[row] = REPEATED_HEADER
         elif re.match(_NOTE_SIGNS if filled[row] == 1 else _NOTE_WORDS, first, re.IGNORECASE) and (
             filled[row] <= len(columns) // 2
@@ -73,6 +85,13 @@ def marginal_rows(rows: TableRows, header: Sequence[str]) -> dict[int, str]:
             if follows or kinds.get(row + 1) == REPEATED_HEADER:
                 kinds.setdefault(row, NOTE)
     return kinds
+
+
+def _is_units(cells: Sequence[str]) -> bool:
+    """Return whether cells are units, the first of them empty or a word for units."""
+    first, *others = cells
+    headed = not first or (first.isalpha() and len(first) > 3 and _UNIT.fullmatch(first) is not None)
+    return headed and all(_UNIT.fullmatch(cell) for cell in others if cell)
 
 
 def _is_filled(column: pa.Array) -> Places:

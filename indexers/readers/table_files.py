@@ -18,6 +18,7 @@ from kbtools.indexers.readers.batches import RecordBatch, Skips
 from kbtools.indexers.readers.delimited import CSVReader, TSVReader, header_place, layout_of
 from kbtools.indexers.readers.entity_layout import EntityLayout, find_head
 from kbtools.indexers.readers.formats import DATABASES, SPREADSHEETS, suffix_of
+from kbtools.indexers.readers.json_documents import may_be_document
 from kbtools.indexers.readers.json_lines import JSONLinesReader, plain_text
 from kbtools.indexers.readers.reading import WIDE, Reading, ReadOptions, Source
 from kbtools.indexers.readers.release import CountsReading
@@ -75,7 +76,11 @@ class TableReading(Reading):
         first = next(blocks)
         readers: dict[str, Any] = {"jsonl": JSONLinesReader, "tsv": TSVReader, "csv": CSVReader}
         named = next((name for name in readers if suffix in readers[name].suffixes), "")
-        name = self.options.format or named or ("jsonl" if first.text.startswith(b"{") else "csv")
+        name = (
+            self.options.format
+            or named
+            or ("jsonl" if first.text.startswith(b"{") or may_be_document(first.text) else "csv")
+        )
         make = readers.get(name, CSVReader)
         rows: Iterator[TableRows] = make(self.source, self.options, self.skips, layout).rows(chain([first], blocks))
         return rows

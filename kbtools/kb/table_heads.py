@@ -1,6 +1,7 @@
 """The usual heads of columns, in tables of a knowledge base and of questions alike."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 USUAL = {
@@ -25,19 +26,49 @@ _TRIPLE = ("subject", "relation", "object")
 ENTITY_ROLES = {
     "id": r"id|qid|mid|identifier|entity|subject|key|code|uri|iri",
     "name": r"name|label",
-    "alias": r"(.* )?(alias(es)?|synonyms?|also known as|aka|short names?|acronym|abbreviation)( .*)?",
+    "alias": (
+        r"(.* )?(alias(es)?|synon[iy]m(e|en|es|os?|i|s)?|also known as|aka|auch bekannt als|acronym|abbreviation|"
+        r"(short|other|alternative|andere) na(me|men|mes|am)|autres? noms?|otros? nombres?|outros? nomes?|altri nomi)"
+        r"( .*)?"
+    ),
     "type": r"types?|class|instance of",
-    "description": r"descriptions?|summary|abstract",
+    "description": r"descriptions?|summary|abstract|beschreibung|descripcion|descricao|descrizione|omschrijving",
 }
 """The heads of the columns of an entity, as `plain_head` writes them."""
 
-NAME_HEADS = (r"title|full name|titel|bezeichnung|nom|nombre", r"(.* )?names?( .*)?")
+NAME_HEADS = (
+    r"title|full name|tit(el|re|ulo|olo)|bezeichnung|designation|denomina(cion|cao|zione)|libelle|nom|nombre|nome|naam",
+    r"(.* )?names?( .*)?",
+    r"(nom|nome|naam) .*|nombre (comun|completo|cientifico|comercial)",
+)
 """Heads of names that count where no column is called name or label, the first to be preferred."""
+
+_GIVEN = (
+    r"(first|given|christian) ?names?|forenames?|vornamen?|rufname|prenoms?|voorna(am|men)|nombres? de pila|"
+    "primeiro nome"
+)
+_FAMILY = (
+    r"(last|family) ?names?|surnames?|(nach|familien|zu)namen?|nom de famille|achternaam|apellidos?|cognome|"
+    "sobrenome|apelido"
+)
+_NAME = "name|nom|nome|nombres?|naam"
+
+
+def name_parts(header: Sequence[str]) -> tuple[str, str] | None:
+    """Return the columns of given and of family names; one of both may just be called name, as in `Name;Vorname`."""
+    for given, family in ((_GIVEN, _FAMILY), (_GIVEN, _NAME), (_NAME, _FAMILY)):
+        parts = [
+            next((head for head in header if re.fullmatch(heads, plain_head(head))), "") for heads in (given, family)
+        ]
+        if all(parts):
+            return parts[0], parts[1]
+    return None
 
 
 def plain_head(head: str) -> str:
-    """Return a head in lower case, its words with one space between."""
-    return " ".join(re.findall(r"\w+", head.casefold().replace("_", " ")))
+    """Return a head in lower case without accents, its words with one space between."""
+    letters = unicodedata.normalize("NFKD", head.casefold().replace("_", " "))
+    return " ".join(re.findall(r"\w+", "".join(letter for letter in letters if not unicodedata.combining(letter))))
 
 
 def entity_role(head: str) -> str:

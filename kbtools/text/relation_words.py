@@ -11,8 +11,8 @@ from kbtools.text.normaliser import fold, split_words
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PARTS = re.compile(r"[/.#:]+")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_")
-"""The borders of words inside a part, besides punctuation: `birthPlace`, `HTMLPage`, `place_of_birth`."""
+_CAMEL = re.compile(r"(?<=[a-z0-9]{2})(?=[A-Z])|(?<=[A-Za-z0-9])(?=[A-Z][a-z])|_")
+"""The borders of words inside a part, besides punctuation: `birthPlace`, `HTMLPage`, `place_of_birth`, but not `pH`."""
 
 
 _WORDS_REMEMBERED = 50_000

@@ -63,12 +63,6 @@ def test_columnar_files_and_databases_are_told_by_their_columns(tmp_path: Path) 
     assert [(file.source.kind, file.source.format) for file in found] == [("facts", None), ("any", WIDE), ("any", WIDE)]
 
 
-def test_an_array_of_records_is_refused_with_the_way_to_convert_it(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text('[{"id": "a", "name": "b"}]\n')
-    with pytest.raises(WrongFormat, match=r"found a JSON array .*jq -c"):
-        detect(tmp_path / "a.json")
-
-
 def test_a_text_of_no_known_form_is_refused_with_what_is_read(tmp_path: Path) -> None:
     (tmp_path / "questions.txt").write_text("one question a line\n")
     with pytest.raises(WrongFormat, match="found 'one question a line', expected subject TAB relation TAB objects"):

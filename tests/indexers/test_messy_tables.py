@@ -165,3 +165,53 @@ def test_several_values_in_a_cell_are_divided_where_asked(tmp_path: Path) -> Non
     assert [row["object"] for row in divided if row["relation"] == "Tags"][:2] == [
         '"red"^^<cell:text>', '"blue"^^<cell:text>',
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("units", [",,,,(EUR)", "Unit,,,years,€", ",,g/cm³,,%"])
+def test_a_row_of_units_is_no_entity(tmp_path: Path, units: str) -> None:
+    table = Table(tmp_path / "t.csv", [HEAD, units, *ROWS])
+    assert table.names().keys() == IDS
+
+
+@pytest.mark.parametrize("label", ["Total 5 objects", "Total: 5", "Sum of 5"])
+def test_a_total_may_count_the_rows(tmp_path: Path, label: str) -> None:
+    table = Table(tmp_path / "t.csv", [HEAD, *ROWS, f"{label},,,,"])
+    assert table.names().keys() == IDS
+
+
+@pytest.mark.parametrize(
+    "heads", ["First name,Surname", "Vorname,Name", "Prénom,Nom", "Nombre,Apellidos", "Nome,Cognome"]
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_given_and_family_names_make_a_name(tmp_path: Path, heads: str, order: int) -> None:
+    lines = [("Nr", heads, "Club"), ("1", "Eva,Moll", "Tal"), ("2", "Jan,Moll", "Mer")]
+    texts = [",".join([row[0], *row[1].split(",")[::order], row[2]]) for row in lines]
+
+    table = Table(tmp_path / "t.csv", texts)
+
+    assert table.names() == {"1": "Eva Moll", "2": "Jan Moll"}
+    assert set(table.values("Club").values()) == {'"Tal"', '"Mer"'}
+
+
+def test_a_name_that_holds_the_family_name_is_whole(tmp_path: Path) -> None:
+    table = Table(tmp_path / "t.csv", ["id,name,surname", "1,Eva Moll,Moll", "2,Jan Kern,Kern"])
+    assert table.names() == {"1": "Eva Moll", "2": "Jan Kern"}
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Código,Origem,Nome comum,Ano",
+        "SKU,Note,Désignation,Année",
+        "Ref,Nota,Título,Año",
+        "Objektnr,Anmerkung,Bezeichnung,Jahr",
+    ],
+)
+def test_heads_of_other_languages_name_ids_and_names(tmp_path: Path, header: str) -> None:
+    table = Table(tmp_path / "t.csv", [header, "001,ab,Vime,1900", "002,cd,Tala,1901", "003,ef,Olm,1902"])
+    assert table.names() == {"001": "Vime", "002": "Tala", "003": "Olm"}
+
+
+def test_names_may_repeat_where_no_column_is_called_so(tmp_path: Path) -> None:
+    table = Table(tmp_path / "t.csv", ["No,Child,Year", "1,Ann Thorne,1701", "2,John Pell,1702", "3,Ann Thorne,1704"])
+    assert table.names() == {"1": "Ann Thorne", "2": "John Pell", "3": "Ann Thorne"}

@@ -1,0 +1,95 @@
+"""JSON documents as programs and services export them, made JSON Lines: the objects of the largest list in one."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from kbtools.errors import WrongFormat
+from kbtools.indexers.readers.batches import BOM, Block
+from kbtools.kb.table_heads import entity_role
+
+_LARGEST = 1 << 28
+"""Bytes of a document, which is read at once and then takes some five times as much memory."""
+
+_DEPTH = 4
+"""Objects inside each other that may hold the list."""
+
+_WRAPPERS = frozenset({"attributes", "properties", "fields", "_source"})
+"""Keys below which services such as JSON:API and GeoJSON keep the fields of an object."""
+
+_NAMING = ("name", "label", "title", "value", "id")
+"""The fields that stand for an object in a list."""
+
+
+def may_be_document(text: bytes) -> bool:
+    """Return whether a text that begins so may be one JSON document, rather than an object per line."""
+    text = text.removeprefix(BOM).lstrip()
+    first, _, rest = text.partition(b"\n")
+    unclosed = not first.rstrip().endswith(b"}")
+    return bool(re.match(rb"\[\s*[\[{]", text)) or (text.startswith(b"{") and (unclosed or not rest.strip()))
+
+
+def as_json_lines(blocks: Iterable[Block], path: Path) -> Iterator[Block]:
+    """Yield blocks of JSON Lines as they are, and a document as one block of its objects, a line each."""
+    blocks = iter(blocks)
+    first = next(blocks, None)
+    if first is None or not may_be_document(first.text):
+        yield from (chain([first], blocks) if first else ())
+        return
+    read, size = [first], len(first.text)
+    for block in blocks:
+        size += len(block.text)
+        if size > _LARGEST:
+            cure = "write one object per line: jq -c '.[]' FILE > FILE.jsonl"
+            raise WrongFormat.at(path, f"a JSON document of over {_LARGEST >> 20} MiB; {cure}")
+        read.append(block)
+    try:
+        document = json.loads(b"".join(block.text for block in read).removeprefix(BOM))
+    except (ValueError, RecursionError) as error:
+        if first.text.lstrip().startswith(b"["):
+            raise WrongFormat.at(path, f"found JSON that cannot be read ({error}); fix the file") from error
+        yield from read
+        return
+    single = isinstance(document, dict) and any(entity_role(key) in ("id", "name") for key in document)
+    records = [document] if single else _records(document, _DEPTH)
+    if isinstance(document, dict) and (single or not records) and b"\n" not in first.text.strip():
+        yield from read
+        return
+    if not records:
+        raise WrongFormat.at(path, "found JSON without a list of objects; write one object per line, with its fields")
+    lines = (json.dumps(dict(_fields(record)), ensure_ascii=False) for record in records)
+    yield Block("".join(f"{line}\n" for line in lines).encode(errors="surrogatepass"), 1)
+
+
+def _records(document: Any, depth: int) -> list[dict[str, Any]]:
+    """Return the largest list of objects in a document; rows below a header, or objects by their ids, are one too."""
+    if isinstance(document, list):
+        rows = [row for row in document if isinstance(row, list)]
+        if len(rows) > 1 and all(isinstance(head, str) for head in rows[0]):
+            return [dict(zip(rows[0], row, strict=False)) for row in rows[1:]]
+        return [row for row in document if isinstance(row, dict)]
+    if not isinstance(document, dict) or not depth:
+        return []
+    parts = list(document.values())
+    columns, data = document.get("columns"), document.get("data")
+    if isinstance(columns, list) and isinstance(data, list):
+        return _records([columns, *data], depth)
+    if len(parts) > 1 and all(isinstance(part, dict) and part.keys() == parts[0].keys() for part in parts):
+        return [{"id": key, **part} for key, part in document.items()]
+    return max((_records(part, depth - 1) for part in parts), key=len)
+
+
+def _fields(record: dict[str, Any], outer: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the fields of an object, those of objects in it too, each called by all its keys."""
+    for key, value in record.items():
+        if isinstance(value, dict):
+            yield from _fields(value, outer if key in _WRAPPERS else f"{outer}{key} ")
+        elif isinstance(value, list) and value and all(isinstance(part, dict) for part in value):
+            naming = (next((part[key] for key in _NAMING if part.get(key) is not None), None) for part in value)
+            yield f"{outer}{key}", [name for name in naming if name is not None]
+        else:
+            # `{"height": {"value": 12, "unit": "m"}}` has the fields `height` and `height unit`.
+            yield outer.rstrip() if outer and key == "value" else f"{outer}{key}", value

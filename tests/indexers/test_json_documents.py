@@ -1,0 +1,69 @@
+"""JSON as services export it: one document with a list of objects somewhere in it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kbtools.errors import WrongFormat
+from kbtools.indexers.readers.batches import Block
+from kbtools.indexers.readers.detection import detect
+from kbtools.indexers.readers.json_documents import as_json_lines
+from kbtools.indexers.readers.reading import WIDE
+
+BRIDGES = [{"id": "b1", "name": "Olm Bridge"}, {"id": "b2", "name": "Tor Bridge"}]
+
+
+def records(document: Any, indent: int | None = None) -> list[dict[str, Any]]:
+    blocks = [Block(json.dumps(document, indent=indent).encode(), 1)]
+    return [json.loads(line) for block in as_json_lines(blocks, Path("d.json")) for line in block.text.splitlines()]
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(BRIDGES, id="an array of objects"),
+        pytest.param([["id", "name"], ["b1", "Olm Bridge"], ["b2", "Tor Bridge"]], id="rows below a header"),
+        pytest.param({"meta": {"count": 2}, "result": {"rows": BRIDGES}}, id="two objects deep"),
+        pytest.param({"columns": ["id", "name"], "data": [list(row.values()) for row in BRIDGES]}, id="a split frame"),
+        pytest.param({"b1": {"name": "Olm Bridge"}, "b2": {"name": "Tor Bridge"}}, id="objects by their ids"),
+    ],
+)  # fmt: skip
+def test_the_largest_list_of_a_document_is_its_rows(document: Any, indent: int | None) -> None:
+    assert records(document, indent) == BRIDGES
+
+
+def test_fields_of_objects_in_an_object_are_called_by_their_keys() -> None:
+    record = {"id": "b1", "attributes": {"name": "Olm Bridge", "height": {"value": 12, "unit": "m"}}}
+    assert records([record]) == [{"id": "b1", "name": "Olm Bridge", "height": 12, "height unit": "m"}]
+
+
+def test_a_list_of_objects_in_a_field_gives_their_names() -> None:
+    record = {"id": "b1", "builders": [{"id": 7, "name": "Ida Holt"}, {"id": 8, "label": "Rex Amin"}, {}]}
+    assert records([record]) == [{"id": "b1", "builders": ["Ida Holt", "Rex Amin"]}]
+
+
+def test_json_lines_stay_as_they_are() -> None:
+    text = b'{"id": "b1", "parts": [{"id": 1}]}\nbroken\n{"id": "b2"}\n'
+    assert [block.text for block in as_json_lines([Block(text, 1)], Path("d.jsonl"))] == [text]
+
+
+def test_one_object_with_an_id_is_one_row_whatever_lists_it_holds() -> None:
+    assert records({"id": "b1", "parts": [{"id": 1}, {"id": 2}]}, indent=1) == [{"id": "b1", "parts": [1, 2]}]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"), [("[{", "JSON that cannot be read"), ('{"a": 1,\n"b": [2]}', "without a list of objects")]
+)
+def test_a_document_without_rows_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(WrongFormat, match=problem):
+        list(as_json_lines([Block(text.encode(), 1)], Path("d.json")))
+
+
+def test_a_document_is_a_table_of_what_its_objects_hold(tmp_path: Path) -> None:
+    (tmp_path / "e.json").write_text(json.dumps({"data": BRIDGES}))
+    (tmp_path / "f.json").write_text(json.dumps([{"subject": "a", "relation": "r", "object": "b"}], indent=2))
+    detected = [detect(tmp_path / name).source for name in ("e.json", "f.json")]
+    assert [(source.kind, source.format) for source in detected] == [("any", WIDE), ("facts", "jsonl")]
