@@ -42,9 +42,9 @@ def chosen_device() -> str:
     """Return the device for networks; raise UnknownDevice if this machine does not have it."""
     name: str = click.get_current_context().meta[DEVICE]
     if name != "cpu":
-        from kbtools.scorers.networks.devices import resolve_device
+        from kbtools.scorers.networks.devices import BF16, resolve_device
 
-        resolve_device(name)
+        resolve_device(name.removesuffix(BF16))
     return name
 
 

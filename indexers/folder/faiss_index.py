@@ -273,7 +273,7 @@ class FaissVectors:
         return vectors
 
     def use(self, device: str) -> None:
-        kind, _, number = device.partition(":")
+        kind, _, number = device.partition("-")[0].partition(":")
         if kind != "cuda":
             return
         faiss, gpu = load_faiss(), int(number or 0)

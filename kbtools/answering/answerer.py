@@ -39,7 +39,7 @@ _MOST_LANGUAGES = 16
 """Choices of languages that are kept at hand, each with what it remembers."""
 
 # Checked without torch, which takes seconds to import; whether the device is there, its network finds out.
-_DEVICE = re.compile(r"cpu|cuda(:\d+)?|mps")
+_DEVICE = re.compile(r"(cpu|cuda(:\d+)?|mps)(-tf32|-bf16)?")
 
 
 API = "close entity facts forget in_languages kb link lookup lookup_many models query query_many system tagger teach"
@@ -70,7 +70,9 @@ def open_kb(
         raise BadArgument(f"path is a str or a Path, found {path!r}", name="path")
     folder = models_folder(models)
     if not _DEVICE.fullmatch(device):
-        raise UnknownDevice(f"no device {device!r}; known: cpu, cuda, cuda:1, mps", name=device)
+        raise UnknownDevice(
+            f"no device {device!r}; known: cpu, cuda, cuda:1 or mps, also with -tf32 or -bf16", name=device
+        )
     make = load_class(BACKENDS, backend)
     # By name: `sample` is indexed when it is first opened, and indexing opens what it has built.
     found = import_module("kbtools.indexing").find_kb(path) if backend == "embedded" else path

@@ -87,9 +87,9 @@ class EncoderScorer(SavedNetwork):
     def zero_shot(cls, relations: Sequence[str], *, device: str = "cpu") -> Self:
         """Build an untrained scorer from the names of the relations."""
         if not without_torch(device):
-            place = import_object("kbtools.scorers.networks.devices:resolve_device")(device)
+            place_network = import_object("kbtools.scorers.networks.devices:place_network")
             scorer = cls.new(read_files(), relations, texts=relations, weight=LEXICAL)
-            scorer.trainable.to(place)
+            place_network(scorer.trainable, device, encoder=scorer.trainable.encoder.transformer)
             return scorer
         files = read_files()
         encoder = import_object(_ENCODER).of_files(files)

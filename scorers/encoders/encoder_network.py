@@ -138,7 +138,8 @@ class EncoderNetwork(nn.Module):
 
 def rebuild_encoder_network(saved: Checkpoint, relations: int, *, folder: Path, device: str) -> EncoderNetwork:
     network = EncoderNetwork(SentenceEncoder(PretrainedRecord(**saved.config)), relations)
-    return restore_network(network, saved.weights, folder=folder, device=device)
+    transformer = network.encoder.transformer
+    return restore_network(network, saved.weights, folder=folder, device=device, encoder=transformer)
 
 
 class _Layer(nn.Module):

@@ -24,6 +24,11 @@ _FEW = 16
 NUMBER = 4
 """Bytes of a weight."""
 
+BF16, _TF32 = "-bf16", "-tf32"
+"""What follows the name of a device: encoders in bfloat16, or matrices of float32 multiplied in TF32."""
+
+_KNOWN = f"cpu, cuda, cuda:1 or mps, also with {_TF32}, or with {BF16} for queries (training has --set amp=true)"
+
 _FULL = ("out of memory", "can't allocate memory")
 """Error texts of devices that have no error type of their own: mps and cpu."""
 
@@ -31,8 +36,12 @@ _FULL = ("out of memory", "can't allocate memory")
 def resolve_device(name: str) -> torch.device:
     """Return a device by its name (`cpu`, `cuda`, `cuda:1`, `mps`); raise UnknownDevice if it does not exist.
 
-    Under a launcher, `cuda` is a different GPU for each process of a machine.
+    Under a launcher, `cuda` is a different GPU for each process of a machine. With `-tf32` after the name, this process
+    multiplies matrices of float32 in TF32 from here on.
     """
+    if name.endswith(_TF32):
+        torch.set_float32_matmul_precision("high")
+        name = name.removesuffix(_TF32)
     if processes() > 1:
         if name not in ("cpu", "cuda"):
             raise UnknownDevice(
@@ -44,7 +53,7 @@ def resolve_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise UnknownDevice(f"no device {name!r}; known: cpu, cuda, cuda:1, mps", name=name) from error
+        raise UnknownDevice(f"no device {name!r}; known: {_KNOWN}", name=name) from error
     there = {
         "cpu": True,
         "cuda": (device.index or 0) < torch.cuda.device_count(),
@@ -99,11 +108,24 @@ def build_network(build: Callable[[], _Network]) -> _Network:
     return build()
 
 
-def restore_network(network: _Network, weights: Weights, *, folder: Path, device: str) -> _Network:
+def restore_network(
+    network: _Network, weights: Weights, *, folder: Path, device: str, encoder: nn.Module | None = None
+) -> _Network:
     """Load weights into a network on a device; raise ModelUnusable if they are those of another network."""
     with other_network(folder):
         network.load_state_dict({name: torch.from_numpy(weights[name]) for name in network.state_dict()})
-    return network.to(resolve_device(device)).eval()
+    return place_network(network, device, encoder=encoder)
+
+
+def place_network(network: _Network, device: str, *, encoder: nn.Module | None = None) -> _Network:
+    """Move a network to a device for queries; with `-bf16` after its name, the encoder computes in bfloat16.
+
+    Vectors are compared in float32: with the eight bits of bfloat16, the scores of many relations would tie.
+    """
+    network.to(resolve_device(device.removesuffix(BF16))).eval()
+    if encoder is not None and device.endswith(BF16):
+        encoder.bfloat16().register_forward_hook(lambda *call: call[-1].float())
+    return network
 
 
 def arrays(network: nn.Module) -> dict[str, NDArray[Any]]:

@@ -359,4 +359,5 @@ def rebuild_network(
 ) -> DotScorer:
     """Rebuild a trained network."""
     built = encoder(EncoderConfig(**saved.config), saved.vocabulary)
-    return restore_network(DotScorer(built, names, biased=biased), saved.weights, folder=folder, device=device)
+    network = DotScorer(built, names, biased=biased)
+    return restore_network(network, saved.weights, folder=folder, device=device, encoder=built)

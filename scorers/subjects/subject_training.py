@@ -130,8 +130,9 @@ def make_entity_network(
 
 def rebuild_entity_network(saved: Checkpoint, kb: KnowledgeBase, *, folder: Path, device: str) -> _EntityNetwork:
     """Rebuild a trained network."""
-    network = _EntityNetwork(BiGRU(EncoderConfig(**saved.config), saved.vocabulary), entity_count(kb))
-    return restore_network(network, saved.weights, folder=folder, device=device)
+    encoder = BiGRU(EncoderConfig(**saved.config), saved.vocabulary)
+    network = _EntityNetwork(encoder, entity_count(kb))
+    return restore_network(network, saved.weights, folder=folder, device=device, encoder=encoder)
 
 
 class SubjectTask:

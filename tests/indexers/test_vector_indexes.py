@@ -317,7 +317,7 @@ def test_a_device_in_use_takes_vectors_once_and_another_takes_them_anew(on_gpu: 
     on_gpu.use("cuda:0")
     assert on_gpu.on_gpu is first
 
-    on_gpu.use("cuda:1")
+    on_gpu.use("cuda:1-bf16")
     assert on_gpu.on_gpu.gpu == 1
 
 

@@ -13,9 +13,11 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[t
 
 import torch
 
+from kbtools.errors import UnknownDevice
 from kbtools.ranking.contracts import as_scores
 from kbtools.scorers.fitting.splits import Splits
 from kbtools.scorers.fitting.training_loop import Task, make_optimisers
+from kbtools.scorers.networks.devices import resolve_device
 from kbtools.scorers.networks.word_networks import moved
 from kbtools.scorers.relations.relation import BiGRUScorer
 from tests.scorers.test_precision import TASKS, relation_task
@@ -81,6 +83,21 @@ def test_scores_of_a_device_without_doubles_are_read(device: torch.device) -> No
     scores = torch.tensor([[1.0, 2.0]]).to(device)
 
     assert as_scores(scores, scorer="Any", shape=(1, 2)).tolist() == [[1.0, 2.0]]
+
+
+def test_a_device_multiplies_in_tf32_where_its_name_says_so() -> None:
+    before = torch.get_float32_matmul_precision()
+
+    try:
+        assert resolve_device("cpu-tf32") == torch.device("cpu")
+        assert torch.get_float32_matmul_precision() == "high"
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def test_a_training_on_a_bfloat16_device_names_mixed_precision() -> None:
+    with pytest.raises(UnknownDevice, match=r"no device 'cpu-bf16'; known: .* for queries .*--set amp=true"):
+        resolve_device("cpu-bf16")
 
 
 class Recorded:

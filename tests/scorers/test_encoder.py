@@ -126,6 +126,16 @@ def test_a_folder_of_models_without_one_is_asked_as_without_a_folder(sample: Ans
     assert np.array_equal(scorer.score(marked_questions()), expected)
 
 
+def test_an_untrained_encoder_in_bfloat16_ranks_as_in_float32() -> None:
+    questions = marked_questions()
+
+    scores = EncoderScorer.zero_shot(RELATIONS, device="cpu-bf16").score(questions)
+
+    exact = EncoderScorer.zero_shot(RELATIONS).score(questions)
+    assert (scores != exact).any()
+    assert scores == pytest.approx(exact, abs=0.1)
+
+
 def test_an_unknown_device_is_refused() -> None:
     with pytest.raises(UnknownDevice, match="no device 'abacus'"):
         make_relation_scorer("encoder", world(), device="abacus")

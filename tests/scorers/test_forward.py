@@ -45,7 +45,7 @@ Load = Callable[..., Any]
 def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
     """Make a network with weights up to 1, and load it without torch or with it."""
 
-    def load(group: str, name: str, *, by_torch: bool) -> Any:
+    def load(group: str, name: str, *, by_torch: bool, device: str = "cpu") -> Any:
         plugin, folder = load_class(group, name), tmp_path / "model"
         if not folder.exists():
             task = small_task(plugin, world(), marked_questions(), models=tmp_path)
@@ -57,7 +57,7 @@ def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Load:
         with monkeypatch.context() as patch:
             for module in ("networks.network", "taggers.tagger", "encoders.encoder", "subjects.entity_vectors"):
                 patch.setattr(f"kbtools.scorers.{module}.without_torch", lambda device: not by_torch)
-            return plugin.load(folder, world())
+            return plugin.load(folder, world(), device=device)
 
     return load
 
@@ -152,7 +152,23 @@ def test_vectors_of_names_lie_with_the_model(loaded: Load) -> None:
     assert loaded(SCORERS, "ltg-cnn", by_torch=False).network.table == pytest.approx(encoded, abs=1e-6)
 
 
-@pytest.mark.parametrize("device", ["cuda", "cuda:1", "mps"])
+@pytest.mark.parametrize("name", ["embed-avg", "ltg-cnn", "bigru", "encoder"])
+def test_an_encoder_in_bfloat16_scores_about_as_in_float32(
+    loaded: Load, small_encoder: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("KBTOOLS_ENCODER", str(small_encoder))
+    scorer = loaded(SCORERS, name, by_torch=True, device="cpu-bf16")
+
+    scores = scorer.score(QUESTIONS)
+
+    exact = loaded(SCORERS, name, by_torch=True).score(QUESTIONS)
+    assert (scores != exact).any()
+    assert scores == pytest.approx(exact, abs=0.02 * np.abs(exact).max())
+    assert {weight.dtype for weight in scorer.network.encoder.parameters()} == {torch.bfloat16}
+    assert (torch.tensor(scores).bfloat16().double().numpy() != scores).any()  # they are compared in float32
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:1", "cuda-bf16", "cpu-bf16", "mps"])
 def test_a_gpu_is_torchs(device: str) -> None:
     assert without_torch("cpu")
     assert not without_torch(device)
