@@ -9,14 +9,10 @@ the parts of a chain are means, of questions alone and together. It takes some m
 
 import argparse
 import json
-import os
-import resource
 import subprocess
 import sys
-import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +20,7 @@ from typing import Any
 import numpy as np
 from fbsq import parse, questions
 from figures import show_table
+from latency import cpu_milliseconds, start_milliseconds
 
 from kbtools.answering import answerer as answering
 from kbtools.ranking.cascade import CascadeScoring
@@ -139,12 +136,6 @@ class Parts:
         return means
 
 
-def cpu_milliseconds(act: Callable[[], object]) -> float:
-    begun = time.process_time()
-    act()
-    return 1000 * (time.process_time() - begun)
-
-
 def use_torch() -> None:
     """Have torch compute all networks on the CPU too."""
     from kbtools.scorers.encoders import encoder
@@ -163,22 +154,7 @@ def first_answer(kb: Path, models: Path | None, chain: str, by: str, question: s
     words.append(question)
     path = str(Path(__file__).parent)
     start = f"import sys; sys.path.insert(0, {path!r}); import chain; chain.use_torch(); " if by == BY_TORCH else ""
-    code = f"{start}from kbtools.cli.start import main; main()"
-    spent = 0.0
-    with tempfile.TemporaryDirectory() as compiled:
-        # The first compiles the modules, as pip does when it installs.
-        own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        for _ in range(2):
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            subprocess.run(
-                [sys.executable, "-c", code, *words],
-                check=True,
-                stdout=subprocess.DEVNULL,
-                env=own | {"PYTHONPYCACHEPREFIX": compiled},
-            )
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            spent = 1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return spent
+    return start_milliseconds([words], first=start)[0][0]
 
 
 def main() -> None:
