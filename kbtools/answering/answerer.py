@@ -36,17 +36,17 @@ from kbtools.text.printable import html_table
 from kbtools.text.question import Question
 
 _MOST_LANGUAGES = 16
-"""Choices of languages that are kept at hand, each with what it remembers."""
+"""The number of language choices whose views are cached."""
 
-# Checked without torch, which takes seconds to import; whether the device is there, its network finds out.
+# Checked without importing torch, which takes seconds; the network itself reports an absent device.
 _DEVICE = re.compile(r"(cpu|cuda(:\d+)?|mps)(-tf32|-bf16)?")
 
 
 API = "close entity facts forget in_languages kb link lookup lookup_many models query query_many system tagger teach"
-"""The members of an answerer that are listed, as by the Tab key."""
+"""The members of an answerer that tab completion lists."""
 
 _BOTH_WAYS = "both ways"
-"""The view of an answerer that reads facts backwards too, among those in some languages."""
+"""The key, among the views in some languages, of the view that also reads facts backwards."""
 
 
 def open_kb(
@@ -58,13 +58,13 @@ def open_kb(
     device: str = "cpu",
     trust_plugins: bool | None = None,
 ) -> "Answerer":
-    """Open a knowledge base for questions; `models` is the folder that kbtools train made, for trained scorers.
+    """Open a knowledge base for questions; `models` is a folder of trained models, made by kbtools train.
 
     With `trust_plugins`, files of the knowledge base and the models may name classes as `module:Class`, which are
-    imported and called; else only those of installed plugins.
+    imported and called; otherwise only classes of installed plugins are.
 
-    Raises KBMissing where there is none, KBUnusable for one of another version or a damaged one, ModelMissing for a
-    folder of models that is not there, UnknownDevice for a device that no network computes on.
+    Raises KBMissing if there is no knowledge base, KBUnusable if it is damaged or of another version, ModelMissing if
+    there is no folder of models, and UnknownDevice if no network runs on the device.
     """
     if not isinstance(path, str | os.PathLike):
         raise BadArgument(f"path is a str or a Path, found {path!r}", name="path")
@@ -74,24 +74,24 @@ def open_kb(
             f"no device {device!r}; known: cpu, cuda, cuda:1 or mps, also with -tf32 or -bf16", name=device
         )
     make = load_class(BACKENDS, backend)
-    # By name: `sample` is indexed when it is first opened, and indexing opens what it has built.
-    found = import_module("kbtools.indexing").find_kb(path) if backend == "embedded" else path
-    kb = construct(backend, lambda: make(found))
+    # Imported by name: `find_kb` indexes `sample` when it is first opened, and indexing imports this module.
+    location = import_module("kbtools.indexing").find_kb(path) if backend == "embedded" else path
+    kb = construct(backend, lambda: make(location))
     return Answerer(kb, models=folder, tagger=tagger, device=device, trust_plugins=trust_plugins)
 
 
 def models_folder(models: str | Path | None) -> Path | None:
-    """Return the folder of trained models if one is named; raise ModelMissing where there is none."""
+    """Return the folder of trained models, None if none is named; raise ModelMissing if it does not exist."""
     if models is not None and not Path(models).is_dir():
         raise ModelMissing(f"{models}: no folder of models; make one with kbtools train", path=str(models))
     return None if models is None else Path(models)
 
 
 class Answerer:
-    """A knowledge base, or a view of one, with the systems made for it so far; close it, or use it in a `with`.
+    """A knowledge base, or a view of one, with its opened systems; call `close`, or use it in a `with` block.
 
-    A view shares the parts of the answerer that it is made from. Where one in some languages finds nothing, the one
-    that it falls back to, in any language, is asked. A pickled one is opened again from its paths.
+    A view shares the parts of the answerer it was made from. A view in some languages falls back to any language if it
+    finds nothing. Unpickling opens the knowledge base again from its path.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Answerer:
         return html_table(["knowledge base", "count"], ((kind, f"{count.unique:,}") for kind, count in counts.items()))
 
     def __dir__(self) -> list[str]:
-        """List what a reader of the API needs; the parts behind it are found by their names alone."""
+        """List the public API only."""
         return API.split()
 
     def __enter__(self) -> Self:
@@ -153,7 +153,7 @@ class Answerer:
         return Answerer.in_languages, (self.origin, ",".join(self.languages or ()))
 
     def close(self) -> None:
-        """Close the knowledge base; questions are refused afterwards."""
+        """Close the knowledge base; later questions raise KBUnusable."""
         self.kb.close()
         self.closed = True
 
@@ -170,21 +170,21 @@ class Answerer:
 
     @property
     def tagger(self) -> str:
-        """Return the tagger that guides the pruners which read one."""
+        """Return the tagger of the pruners that use one."""
         return self.parts.tagger
 
     def system(self, **names: Unpack[PartNames]) -> System:
-        """Return the system of some names, as `Parts.system` does."""
+        """Return the system made of the named parts, as `Parts.system` does."""
         return self.parts.system(**names)
 
     def opened(self, system: System) -> OpenedSystem:
-        """Return a system with its parts made, without what was taught; raise as the makers of its parts do."""
+        """Return an opened system that ignores taught questions; raise as the makers of its parts do."""
         if system not in self.opened_systems:
             self.opened_systems[system] = self.open_system(system)
         return self.opened_systems[system]
 
     def opened_taught(self, system: System) -> OpenedSystem:
-        """Return a system with its parts made and all that was taught, which is read again when it has changed."""
+        """Return an opened system with all taught questions, read again when their file has changed."""
         taught = self.teaching.newest()
         if taught is not self.taught:
             self.taught, self.taught_systems = taught, {}
@@ -196,7 +196,7 @@ class Answerer:
         return systems[system]
 
     def open_system(self, system: System, taught: Taught | None = None) -> OpenedSystem:
-        """Make the parts of a system, with heads of taught questions if any are given."""
+        """Open a system, with the heads learned from `taught` if given."""
         return OpenedSystem(
             system,
             self.kb,
@@ -222,41 +222,41 @@ class Answerer:
         return self.pruners[key]
 
     def scorer(self, name: str) -> RelationScorer:
-        """Return a relation scorer, of the directions too where facts are read both ways."""
+        """Return a relation scorer, which also scores directions if facts are read both ways."""
         scorer = self.parts.scorer(name, self.kb)
         return scorer if self.directions is None else DirectedScorer(scorer, self.directions)
 
     def taught_scorer(self, taught: Taught, name: str) -> RelationScorer:
-        """Return a relation scorer with what it learns from taught questions, if it can learn."""
-        scorer, whole = self.parts.scorer(name, self.kb), self.scorer(name)
+        """Return a relation scorer with its head learned from taught questions; unchanged if it cannot learn."""
+        scorer, untaught = self.parts.scorer(name, self.kb), self.scorer(name)
         if not isinstance(scorer, Teachable):
-            return whole
-        directed = whole if isinstance(whole, DirectedScorer) else None
-        # What is learned in a language counts there: other labels have other scores.
+            return untaught
+        directed = untaught if isinstance(untaught, DirectedScorer) else None
+        # A head holds for one language of labels: other labels have other scores.
         spoken = spoken_name(name, self.kb)
         made_of = f"{self.parts.made_of(name)} {spoken}" if taught is self.taught else ""
         head = self.teaching.head(taught, spoken, scorer, directed, made_of=made_of)
-        return TaughtScorer(scorer, head, directed) if head else whole
+        return TaughtScorer(scorer, head, directed) if head else untaught
 
     @with_options(QueryOptions, top=TOP, answers=ANSWERS)
     def query(self, text: str, **options: Unpack[QueryOptions]) -> Result:
-        """Answer a question; `top` and `answers` limit what is given, 0 or None gives all.
+        """Answer a question; `top` and `answers` limit the output, 0 or None for all.
 
-        A `system` answers in place of the one that training chose, or `pruning`, `scorer`, `subject` and `ranker` name
-        some of its parts. With `type`, subjects are those that have it. With `lang`, such as `de,en`, names in these
-        languages are found, those in others where these lead nowhere. With `inverse`, facts are read backwards too; by
-        default where nothing else is likely, with False never. With `abstain`, answers of a result whose confidence is
-        below it are withheld. A question without candidates, an empty one among them, gives a result without any.
-        Raises BadArgument for what is no question or limit, UnknownType for a type that no entity has, UnknownLanguage
-        for a language without a name, ModelMissing for a ranker that was not fitted for the parts, IncomingMissing
-        where no fact is read backwards.
+        `system` replaces the system that training chose; `pruning`, `scorer`, `subject` and `ranker` replace single
+        parts. With `type`, every subject has that type. With `lang`, such as `de,en`, names in these languages are
+        searched first, then all others if these give no candidate. `inverse=True` also reads facts backwards, False
+        never does; by default they are read backwards only if no other answer is likely. With `abstain`, answers with a
+        lower confidence are withheld. A question without candidates, such as an empty one, gives a result without any.
+        Raises BadArgument for an invalid question or limit, UnknownType if no entity has the type, UnknownLanguage if
+        no name is in the language, ModelMissing if the ranker was not fitted for these parts, and IncomingMissing if
+        facts cannot be read backwards.
         """
         (result,) = self.query_many([text], **options)
         return result
 
     @with_options(QueryOptions, top=TOP, answers=ANSWERS)
     def query_many(self, texts: Iterable[str], **options: Unpack[QueryOptions]) -> Iterator[Result]:
-        """Answer questions as `query` does, fetching what some of them need in the same requests."""
+        """Answer questions as `query` does, in batches that share requests."""
         require_texts(texts, "texts", what="questions", single="query")
         self.require_open()
         require_options(options)
@@ -267,25 +267,25 @@ class Answerer:
         kind, inverse = options.get("type"), options.get("inverse")
         row = None if kind is None else self.reader.type_row(kind)
         batches: Iterator[Iterable[Result]]
-        batches = asked = (self.both_ways() if inverse else self).answer_batches(iter(texts), system, limits, row)
+        batches = forwards = (self.both_ways() if inverse else self).answer_batches(iter(texts), system, limits, row)
         if inverse is None and self.directions is None and has_incoming(self.kb):
 
             def ask_backwards(again: Iterator[str]) -> Iterator[list[Result]]:
                 return self.both_ways().answer_batches(again, system.first, limits, row)
 
-            batches = (or_backwards(self.kb, self.link_confidence, batch, ask_backwards) for batch in asked)
+            batches = (or_backwards(self.kb, self.link_confidence, batch, ask_backwards) for batch in forwards)
         results = (result for batch in batches for result in batch)
         return results if self.languages is None else (self.or_fallback(result, options) for result in results)
 
     def or_fallback(self, result: Result, options: QueryOptions) -> Result:
-        """Return a result in the languages asked for, in any where it has no candidate."""
+        """Return a result in the languages asked for, or in any language if it has no candidate there."""
         other = None if result.candidates or not self.fallback else self.fallback.query(result.question, **options)
         has_more = bool(other and (other.candidates or (other.without_facts and not result.without_facts)))
         best = other if other and has_more else result
         return replace(best, languages=self.languages, other_languages=has_more)
 
     def both_ways(self) -> "Answerer":
-        """Return the answerer that reads facts backwards too; raise IncomingMissing where that cannot be."""
+        """Return the answerer that also reads facts backwards; raise IncomingMissing if the backend cannot."""
         if self.directions is not None:
             return self
         if (_BOTH_WAYS,) not in self.views:
@@ -296,7 +296,7 @@ class Answerer:
         return self.views[_BOTH_WAYS,]
 
     def in_languages(self, lang: str) -> "Answerer":
-        """Return the answerer that finds names in some languages; raise UnknownLanguage where none is in one."""
+        """Return the answerer that searches names in some languages; raise UnknownLanguage if it has none in one."""
         require_text(lang, "lang")
         tags = read_languages(lang, self.kb.manifest.languages)
         if tags not in self.views:
@@ -311,7 +311,7 @@ class Answerer:
     def answer_batches(
         self, texts: Iterator[str], system: System, limits: Limits, type_row: int | None
     ) -> Iterator[list[Result]]:
-        """Yield the results of a batch of questions at a time."""
+        """Yield the results of one batch of questions at a time."""
         opened = self.opened_taught(system)
         while batch := list(islice(texts, TOGETHER)):
             for text in batch:
@@ -338,32 +338,32 @@ class Answerer:
             ]
 
     def teach(self, question: str, subject: str = "", relation: str = "", *, answer: str = "") -> TaughtQuestion:
-        """Teach what a question means, by ids or names, or by the answer that its pair alone leads to.
+        """Teach the meaning of a question: subject and relation by id or name, or an answer that only one pair has.
 
-        It is kept in the file beside the knowledge base, and every question from now on uses it. Raises BadQuestions
-        where the knowledge base has no such pair or several, BadArgument where there is no file.
+        It is saved in the file beside the knowledge base and used for every later question. Raises BadQuestions if the
+        knowledge base has no such pair or several, and BadArgument if there is no file.
         """
         self.require_open()
         taught: TaughtQuestion = _ask_teaching("teach_one")(self, question, subject, relation, answer)
         return taught
 
     def forget(self, question: str) -> bool:
-        """Forget what a question means; return whether it was taught."""
+        """Remove a taught question; return whether it was taught."""
         self.require_open()
         return bool(_ask_teaching("forget")(self, question))
 
     @with_options(LookupOptions, limit=TOP)
     def lookup(self, name: str, **options: Unpack[LookupOptions]) -> LookupResult:
-        """Find the entities that bear a name: strictly, else those whose names resemble it; best first.
+        """Return the entities with a name, or if there are none, those with similar names; best first.
 
-        `type` leaves those of a type, `limit` the first ones. With `lang`, names in some languages are found, those in
-        others where there are none. Raises UnknownType for a type that no entity has, UnknownLanguage for a language
-        without a name, BadArgument for what is no name or no limit.
+        `type` keeps only entities of that type, `limit` only the first ones. With `lang`, names in these languages are
+        searched first, then all others. Raises UnknownType if no entity has the type, UnknownLanguage if no name is in
+        the language, and BadArgument for an invalid name or limit.
         """
         self.require_open()
         if (lang := options.pop("lang", None)) is not None:
             return self.in_languages(lang).lookup(name, **options)
-        result = self.names.lookup(name, **options)  # type: ignore[misc] # `lang` was taken out
+        result = self.names.lookup(name, **options)  # type: ignore[misc] # `lang` was removed
         if self.languages is None:
             return result
         other = None if result.matches or not self.fallback else self.fallback.lookup(name, **options)
@@ -372,7 +372,7 @@ class Answerer:
 
     @with_options(LookupOptions, limit=TOP)
     def lookup_many(self, names: Iterable[str], **options: Unpack[LookupOptions]) -> Iterator[LookupResult]:
-        """Look names up as they come, as `lookup` does."""
+        """Yield the result of `lookup` for each name."""
         require_texts(names, "names", what="names", single="lookup")
         return (self.lookup(name, **options) for name in names)
 
@@ -385,12 +385,11 @@ class Answerer:
         lang: str | None = None,
         context: bool = False,
     ) -> LinkedText:
-        """Find the mentions of a running text, apart from each other, each with at most `limit` candidates.
+        """Return the non-overlapping mentions of a running text, each with at most `limit` candidates.
 
-        Mentions that score below the threshold, 0 to 1, are left out. With `context`, of several bearers of a name the
-        one that the text around speaks of comes first. With `lang`, only names in some languages are
-        found. Raises UnknownLanguage for a language without a name, BadArgument for what is no text, threshold or
-        limit.
+        Mentions that score below `threshold`, 0 to 1, are left out. With `context`, the surrounding text helps to rank
+        entities with the same name. With `lang`, only names in these languages are found. Raises UnknownLanguage if no
+        name is in the language, and BadArgument for an invalid text, threshold or limit.
         """
         self.require_open()
         if lang is not None:
@@ -399,9 +398,9 @@ class Answerer:
         return self.linker.link(text, threshold=threshold, limit=limit, context=context)
 
     def entity(self, id: str, *, lang: str | None = None) -> Entity:
-        """Return names, types and numbers of facts of an entity, with `lang` its names in some languages.
+        """Return the names, types and fact counts of an entity, with `lang` its names in these languages.
 
-        Raises UnknownEntity where there is none, UnknownLanguage for a language without a name.
+        Raises UnknownEntity if there is none, and UnknownLanguage if no name is in the language.
         """
         self.require_open()
         if lang is not None:
@@ -411,10 +410,10 @@ class Answerer:
     def facts(
         self, id: str, *, reverse: bool = False, limit: int | None = 100, offset: int = 0, lang: str | None = None
     ) -> Facts:
-        """Return the facts of an entity, or with `reverse` those that have it as their object.
+        """Return the facts of an entity, with `reverse` those in which it is the object.
 
-        With `lang`, names are those in some languages. Raises UnknownEntity, UnknownLanguage, BadArgument for no limit
-        or offset, and IncomingMissing where the backend has no index from objects to facts.
+        With `lang`, names are in these languages. Raises UnknownEntity, UnknownLanguage, BadArgument for an invalid
+        limit or offset, and IncomingMissing if the backend has no index from objects to facts.
         """
         self.require_open()
         if lang is not None:
@@ -423,5 +422,5 @@ class Answerer:
 
 
 def _ask_teaching(name: str) -> Callable[..., Any]:
-    """Return a function of the module on teaching by its name, since that module reads answerers."""
+    """Return a function of the module on teaching, which imports this one and so is imported by name."""
     return cast(Callable[..., Any], import_object(f"kbtools.answering.teaching:{name}"))

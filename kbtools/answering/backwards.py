@@ -1,4 +1,4 @@
-"""Facts read backwards where nothing else is likely: questions asked again in the view that has both directions."""
+"""Questions without a likely answer, asked again with facts read in both directions."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
@@ -12,17 +12,17 @@ from kbtools.text.question import Question
 _Ask = Callable[[Iterator[str]], Iterable[list[Result]]]
 
 _FORWARDS, _BACKWARDS, _TWICE = 0.35, 0.5, 2.0
-"""Facts are read backwards for a question whose confidence is below the first, and for one that also names what is the
-subject of no fact. That reading is taken where its confidence reaches the second, and for the former so many times that
-of the question. By `static`, 2 of 2,500 validation questions of FBSQ are lost, 0 up to 0.25; of the 159 whose fact is
-also stored the other way round, asked without it, 52 % have the right object, 38 % if read forwards alone, 48 % up to
-0.25. See benchmarks/inverse.py."""
+"""Facts are read backwards if the confidence of a question is below the first number, or if the question also names an
+entity that is the subject of no fact. The new reading is taken if its confidence is at least the second number, and in
+the first case also the third number times the old confidence. With `static`, 2 of 2,500 validation questions of FBSQ
+are lost (0 with 0.25 as the first number). Of 159 questions whose fact is also stored in the other direction, asked
+without the forward fact, 52 % get the right object (48 % with 0.25, 38 % forwards only). See benchmarks/inverse.py."""
 
 
 def or_backwards(
     kb: KnowledgeBase, link_confidence: LinkConfidence, batch: list[Result], ask_backwards: _Ask
 ) -> Iterator[Result]:
-    """Yield results, in place of unlikely ones those with facts read backwards where these are more likely."""
+    """Yield each result, or the reading backwards if the result is unlikely and that is more likely."""
     least: dict[str, float] = {}
     for result in batch:
         if not result.candidates:
@@ -40,7 +40,7 @@ def or_backwards(
 
 
 def _names_mere_object(kb: KnowledgeBase, link_confidence: LinkConfidence, result: Result) -> bool:
-    """Return whether a content word beside the mention of the winner is in a name of what is no subject."""
+    """Return whether a content word outside the winner's mention names an entity that is the subject of no fact."""
     mention, question = result.candidates[0].mention, Question.read(result.question)
     rest = [
         word.start

@@ -1,5 +1,4 @@
-"""Entities with their names, types and facts, written out as records, and the look-up of a name: strictly, else of
-those that resemble it."""
+"""Entities written out as records with their names, types and facts, and the look-up of names."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -22,11 +21,11 @@ from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Rung
 
 _ANY_TOPIC = "m.01"
-"""Beside the id of a topic, `/book/book` is Freebase's `book.book`."""
+"""A Freebase topic, beside which `/book/book` is read as Freebase's `book.book`."""
 
 
 class EntityReader:
-    """A reader of entities of a knowledge base, which remembers the names of its types."""
+    """A reader of the entities of a knowledge base, with a cache of type names."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
@@ -37,7 +36,7 @@ class EntityReader:
         return {type_id: row for row, type_id in enumerate(self.kb.types)}
 
     def row_of(self, entity_id: str) -> int:
-        """Find the row of an id in any of its spellings; raise UnknownEntity where there is none."""
+        """Return the row of an id in any spelling; raise UnknownEntity if there is none."""
         require_text(entity_id, "id")
         rows = self.kb.rows([canonical_id(entity_id), *other_spellings(entity_id)])
         row = next((row for row in rows if row is not None), None)
@@ -46,7 +45,7 @@ class EntityReader:
         return row
 
     def type_row(self, type_id: str) -> int:
-        """Find the row of a type; raise UnknownType where no entity has it."""
+        """Return the row of a type; raise UnknownType if no entity has it."""
         require_text(type_id, "type")
         freebase = canonical_property(type_id, beside=_ANY_TOPIC)
         for spelling in (canonical_id(type_id), freebase, *other_spellings(type_id)):
@@ -62,7 +61,7 @@ class EntityReader:
         ]
 
     def types_of(self, entities: EntityRows) -> list[tuple[Named, ...]]:
-        """List the types of each entity; a type has a name where it is an entity as well."""
+        """Return the types of each entity, with a name if the type is also an entity."""
         grouped = self.kb.types_of(entities)
         types = grouped.values.tolist()
         self.learn_types(sorted(set(types) - self.type_labels.keys()))
@@ -74,18 +73,18 @@ class EntityReader:
         self.type_labels.update(zip(types, labels, strict=True))
 
     def named_types(self, ids: Sequence[str]) -> list[Named]:
-        """Return types with their names, where they are entities as well."""
+        """Return types with a name for each that is also an entity."""
         rows = self.kb.rows(ids)
         names = iter(self.kb.names(np.array([row for row in rows if row is not None], dtype=np.uint32)))
         return [Named(id, None if row is None else next(names)) for id, row in zip(ids, rows, strict=True)]
 
     def entity(self, entity_id: str) -> Entity:
-        """Return what is known of an entity; raise UnknownEntity where there is none."""
+        """Return the record of an entity; raise UnknownEntity if there is none."""
         row = self.row_of(entity_id)
         rows = np.array([row], dtype=np.uint32)
         (label,), (types,) = self.labels(rows), self.types_of(rows)
-        (spoken,) = self.kb.names_of(rows)
-        names = [name.text for name in spoken]
+        (entity_names,) = self.kb.names_of(rows)
+        names = [name.text for name in entity_names]
         incoming = self.kb.incoming_counts(rows)
         return Entity(
             id=label.id,
@@ -97,20 +96,20 @@ class EntityReader:
             facts_in=None if incoming is None else int(incoming[0]),
             prior=self.prior(row, names),
             description=self.kb.descriptions(rows)[0],
-            languages={name.text: tuple(tag for tag in name.languages if tag != UND) for name in spoken}
+            languages={name.text: tuple(tag for tag in name.languages if tag != UND) for name in entity_names}
             if self.kb.manifest.languages
             else {},
         )
 
     def prior(self, row: int, names: Sequence[str]) -> float | None:
-        """Return p(entity | its name), as a look-up of the name does; nothing for one without a name."""
+        """Return p(entity | its name) as in a look-up of the name, None without a name."""
         bearers = rank_by_name(self.kb, link_name(self.kb, names[0])) if names else None
         if bearers is None or row not in bearers.entities:
             return None
         return round(float(bearers.prior.values[bearers.entities == row][0]), 6)
 
     def facts(self, entity_id: str, *, reverse: bool, limit: int | None, offset: int) -> Facts:
-        """List facts of an entity in the order of their rows; raise UnknownEntity where there is none."""
+        """Return facts of an entity in row order; raise UnknownEntity if there is none."""
         row = self.row_of(entity_id)
         limit = read_limit(limit, "limit")
         offset = read_count(offset, "offset", zero="the first")
@@ -132,14 +131,14 @@ class EntityReader:
 
 
 class NameLookup:
-    """A finder of the entities that a name may mean, which writes them out."""
+    """A finder of the entities that a name may mean."""
 
     def __init__(self, reader: EntityReader) -> None:
         self.kb = reader.kb
         self.reader = reader
 
     def lookup(self, name: str, *, type: str | None = None, limit: int | None = TOP) -> LookupResult:
-        """Find the bearers of a name, strictly, else fuzzily; raise UnknownType for a type that no entity has."""
+        """Return the bearers of a name, strict or else fuzzy; raise UnknownType if no entity has the type."""
         require_text(name, "name")
         limit = read_limit(limit, "limit")
         of_type = None if type is None else self.reader.type_row(type)
@@ -152,7 +151,7 @@ class NameLookup:
         return LookupResult(name, type, self.matches(name, bearers, limit=limit))
 
     def matches(self, words: str, bearers: NameCandidates, *, limit: int | None) -> tuple[EntityMatch, ...]:
-        """Write out the first bearers of some words."""
+        """Return the first bearers of some words as records."""
         entities = bearers.entities[:limit]
         labels, types = self.reader.labels(entities), self.reader.types_of(entities)
         described = self.kb.descriptions(entities)

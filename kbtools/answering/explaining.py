@@ -1,4 +1,4 @@
-"""A result in words: its candidates and answers, one per line, and the reasons for the order of the candidates."""
+"""Results as text: candidates and answers one per line, and the reasons for the order of the candidates."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from kbtools.linking.links import MOST_LINKED
 from kbtools.text.question import MOST_LETTERS, MOST_RUNS
 
 _SHOWN_TYPES, _SHOWN_ANSWERS = 3, 3
-"""Types of a subject and answers that a reading is shown with."""
+"""Types of a subject, and answers, shown for a reading."""
 
 MATCHES = {
     "exact": "is exactly the name {name!r}",
@@ -38,9 +38,9 @@ PARTS = {
 
 
 def explain(result: Result) -> str:
-    """Lay out a result with the reasons of every candidate, as `kbtools query --explain` prints it.
+    """Return a result as text with the reasons for every candidate, as `kbtools query --explain` prints it.
 
-    Raises BadArgument for what is no result of a question.
+    Raises BadArgument for anything but a Result.
     """
     if not isinstance(result, Result):
         raise BadArgument(f"explain takes a Result, as returned by query, found {result!r:.80}", name="result")
@@ -48,7 +48,7 @@ def explain(result: Result) -> str:
 
 
 def explained_lines(result: Result) -> list[str]:
-    """List the lines of `explain`."""
+    """Return the lines of `explain`."""
     lines = [result.question]
     for place, candidate in enumerate(result.candidates, 1):
         lines.append(_candidate_line(place, candidate))
@@ -58,7 +58,7 @@ def explained_lines(result: Result) -> list[str]:
 
 
 def table_lines(result: Result) -> list[str]:
-    """Lay out a result for people: the question, a line for each candidate, the answers."""
+    """Return the question, a line for each candidate and the answers."""
     lines = [_candidate_line(place, candidate) for place, candidate in enumerate(result.candidates, 1)]
     if result.readings:  # in place of the first candidates
         return [result.question, *closing_lines(result), *lines[len(result.readings) :]]
@@ -75,14 +75,14 @@ def _candidate_line(place: int, candidate: Candidate) -> str:
 
 
 def closing_lines(result: Result) -> list[str]:
-    """Return the lines on the answers, on withheld ones, and on the part of the question that was not read."""
+    """Return the lines about the answers, or about why there are none, and about unread text."""
     lines = []
     if result.unread:
         most = f"{MOST_RUNS:,} words and marks are read, or in scripts without spaces {MOST_LETTERS:,} letters"
-        lines.append(f"  only the first {most}: {result.unread:,} characters are not")
+        lines.append(f"  only the first {most}: {result.unread:,} characters were not read")
     if result.bearers_left_out:
-        kept, others = f"{MOST_LINKED:,}", f"{result.bearers_left_out:,}"
-        lines.append(f"  of a name's bearers the {kept} with the most facts are candidates: {others} are left out")
+        most = f"only the {MOST_LINKED:,} bearers of a name with the most facts are candidates"
+        lines.append(f"  {most}: {result.bearers_left_out:,} are left out")
     lines.append(f"  {verdict(result)}")
     for reading in result.readings:
         answers = _answers_text(reading.answers, reading.answers_total, most=_SHOWN_ANSWERS)
@@ -95,14 +95,14 @@ def closing_lines(result: Result) -> list[str]:
 
 
 def _answers_text(answers: Sequence[Answer], total: int, *, most: int | None = None) -> str:
-    """Return the first answers in words, and how many more there are."""
+    """Return the first answers as text, and the number of the others."""
     shown = answers[:most]
     more = f" and {total - len(shown):,} more" if total > len(shown) else ""
     return ", ".join(map(_answer_text, shown)) + more
 
 
 def reading_text(candidate: Candidate) -> str:
-    """Return a candidate in words, with what sets its subject apart from namesakes."""
+    """Return a candidate in words, with what distinguishes its subject from namesakes."""
     relation = candidate.relation_name or candidate.relation
     direction = f"what has as its {relation}" if candidate.inverse else f"the {relation} of"
     about = candidate.subject_description or ", ".join(candidate.types[:_SHOWN_TYPES])
@@ -111,7 +111,7 @@ def reading_text(candidate: Candidate) -> str:
 
 
 def _answer_text(answer: Answer) -> str:
-    """Return an answer as its name and id; a value as its text."""
+    """Return the name and id of an answer, or the text of a literal."""
     if is_literal(answer.id):
         return answer.name or literal_text(answer.id)
     return f"{answer.name} ({answer.id})" if answer.name else answer.id
@@ -127,7 +127,7 @@ def _why_empty(result: Result) -> str:
 
 
 def verdict(result: Result) -> str:
-    """Return how sure a result is, or why it has no answer."""
+    """Return the confidence of a result, or why it has no answer."""
     if not result.candidates:
         return _why_empty(result)
     if result.readings_total:
@@ -138,7 +138,7 @@ def verdict(result: Result) -> str:
 
 
 def explain_candidate(candidate: Candidate) -> str:
-    """Explain one candidate: its link, then every part of its score."""
+    """Return the link of a candidate and every part of its score."""
     mention = candidate.mention
     match = MATCHES[candidate.rung].format(name=candidate.matched_name)
     lines = [f"{mention.text!r} (characters {mention.start} to {mention.end}) {match}"]
@@ -149,13 +149,13 @@ def explain_candidate(candidate: Candidate) -> str:
 
 
 def _scorers_of(result: Result) -> str:
-    """Return the relation scorers of a result; of those that are asked only in doubt, say whether they were."""
+    """Return the relation scorers of a result, and why those that run only in doubt did or did not run."""
     if result.scored_by is None:
         return result.scorer
     first, _, last = result.scorer.rpartition("/")
     if first:
-        asked = f"since {first} was in doubt" if result.scored_by == last else f"confident without {last}"
-        return f"{result.scored_by}, {asked}"
+        reason = f"since {first} was in doubt" if result.scored_by == last else f"confident without {last}"
+        return f"{result.scored_by}, {reason}"
     return result.scored_by + (
         ", all of them because the first ranker was in doubt"
         if result.scored_by == result.scorer
@@ -164,7 +164,7 @@ def _scorers_of(result: Result) -> str:
 
 
 def explain_result(result: Result) -> str:
-    """Explain the whole result: its pruner and scorer, namesakes among its subjects, and ties."""
+    """Return the pruner and scorer of a result, the namesakes among its subjects, and its ties."""
     lines = [f"pruned by {result.pruning}, relations scored by {_scorers_of(result)}"]
     subjects_of: dict[str, dict[str, None]] = {}
     for candidate in result.candidates:

@@ -1,4 +1,4 @@
-"""Results as tables: data frames of pandas, or Arrow tables."""
+"""Results as tables: pandas data frames or Arrow tables."""
 
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
@@ -72,7 +72,7 @@ def _rows_of_entity(entity: Entity) -> Iterator[_Cells]:
 
 
 def _types_of(record: EntityMatch | Entity) -> _Cells:
-    """Return the cells of the types: the ids, and beside them the names, an id where a type has none."""
+    """Return the ids of the types, and their names or else their ids."""
     return {"types": [kind.id for kind in record.types], "type_names": [str(kind) for kind in record.types]}
 
 
@@ -106,14 +106,14 @@ _TABLES: dict[type[Result | Record], tuple[Callable[[Any], Iterator[_Cells]], di
         },
     ),
 }  # fmt: skip
-"""Of each record how its rows are written, and the columns of its table."""
+"""The function that writes the rows of each record, and the columns of its table."""
 
 
 def to_frame(results: Result | Record | Iterable[Result | Record]) -> Any:
-    """Lay results of one kind out as a data frame: a row for each candidate, match, fact or entity.
+    """Return results of one kind as a data frame, with a row for each candidate, match, fact or entity.
 
-    A question, name or text for which nothing was found keeps a row without values. Raises MissingDependency without
-    pandas, BadArgument for records of several kinds, or without a table.
+    A question, name or text without any keeps one row without values. Raises MissingDependency without pandas, and
+    BadArgument for records of several kinds, or of a kind without a table.
     """
     pandas = load("pandas")
     columns, kinds = gather_columns(results)
@@ -124,7 +124,7 @@ def to_frame(results: Result | Record | Iterable[Result | Record]) -> Any:
 
 
 def to_arrow(results: Result | Record | Iterable[Result | Record]) -> Any:
-    """Lay results of one kind out as an Arrow table, as `to_frame` does."""
+    """Return results of one kind as an Arrow table, as `to_frame` does."""
     arrow = load("pyarrow")
     columns, kinds = gather_columns(results)
     types = {
@@ -137,7 +137,7 @@ def to_arrow(results: Result | Record | Iterable[Result | Record]) -> Any:
 def gather_columns(
     results: Result | Record | Iterable[Result | Record],
 ) -> tuple[dict[str, list[Any]], dict[str, str]]:
-    """Write results out in the columns of their kind; give the kind of each column too."""
+    """Return the columns of results of one kind, and the kind of each column."""
     several: list[Any] = [results]
     if isinstance(results, Iterable) and not isinstance(results, Result | Record):
         several = list(results)
@@ -145,7 +145,7 @@ def gather_columns(
     if len(result_kinds) > 1 or not result_kinds <= _TABLES.keys():
         names = ", ".join(sorted(kind.__name__ for kind in result_kinds))
         expected = ", ".join(kind.__name__ for kind in _TABLES)
-        raise BadArgument(f"a table is of results of one kind ({expected}), found {names}", name="results")
+        raise BadArgument(f"a table takes results of one kind ({expected}), found {names}", name="results")
     if not several:
         return {}, {}
     rows_of, kinds = _TABLES[result_kinds.pop()]
@@ -154,7 +154,7 @@ def gather_columns(
 
 
 def load(module: str) -> ModuleType:
-    """Import what makes tables; raise MissingDependency where it is not there."""
+    """Import a library for tables; raise MissingDependency if it is not installed."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

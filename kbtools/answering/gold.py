@@ -1,4 +1,4 @@
-"""Gold answers as rows of a knowledge base, the faults for which it cannot answer a question, and what ranks gold."""
+"""Gold answers as rows of a knowledge base, the reasons why some are out of reach, and how often gold comes first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from kbtools.text.question import Question
 
 
 class Fault(IntEnum):
-    """The reason why no system can be right about a question, which counts as wrong all the same."""
+    """The reason why no system can answer a question right; it still counts as wrong."""
 
     NONE = 0
     UNKNOWN_SUBJECT = 1
@@ -35,7 +35,7 @@ class Fault(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Gold:
-    """Annotated questions with their gold as rows, ABSENT for an id that it lacks: (questions,) each."""
+    """Annotated questions with their gold as rows, ABSENT for an unknown id: (questions,) each."""
 
     kb: KnowledgeBase
     questions: Sequence[AnnotatedQuestion]
@@ -53,7 +53,7 @@ class Gold:
     @cached_property
     def fault(self) -> NDArray[np.int8]:
         """The fault of each gold pair: (questions,)."""
-        # An absent subject stands for row 0 here; its fault is found first, whatever row 0 has.
+        # An absent subject becomes row 0 here; its own fault takes precedence.
         subjects, place = np.unique(np.maximum(self.subject, 0).astype(np.uint32), return_inverse=True)
         pairs = self.kb.relations_of(subjects)
         stated = set(zip(np.repeat(subjects, np.diff(pairs.starts)).tolist(), pairs.values.tolist(), strict=True))
@@ -69,17 +69,17 @@ class Gold:
         return np.select([test for test, _ in tests], [fault for _, fault in tests], Fault.NONE).astype(np.int8)
 
     def subjects(self, pools: Pools) -> NDArray[np.bool_]:
-        """Mark the gold subjects in the pools of these questions: (subjects,)."""
+        """Return whether each subject in the pools of these questions is gold: (subjects,)."""
         return np.asarray(pools.subject == self.subject[pools.question_of("subject")])
 
     def pairs(self, pools: Pools) -> NDArray[np.bool_]:
-        """Mark the gold candidates in the pools of these questions: (pairs,)."""
+        """Return whether each candidate in the pools of these questions is gold: (pairs,)."""
         gold_relation = pools.relation_of_pair == self.relation[pools.question_of_pair]
         return np.asarray(self.subjects(pools)[pools.pair_subject] & gold_relation)
 
 
 def find_gold(kb: KnowledgeBase, questions: Sequence[AnnotatedQuestion]) -> Gold:
-    """Find the gold of questions in a knowledge base."""
+    """Return questions with the rows of their gold."""
     rows = {relation: row for row, relation in enumerate(kb.relations)}
     relation = np.array([rows.get(question.relation, ABSENT) for question in questions], dtype=np.int64)
     subject = find_rows(kb, [question.subject for question in questions])
@@ -88,26 +88,26 @@ def find_gold(kb: KnowledgeBase, questions: Sequence[AnnotatedQuestion]) -> Gold
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GoldScores:
-    """Evidence on questions, and marks of their gold candidates: (pairs,)."""
+    """Evidence on questions, and whether each candidate is gold: (pairs,)."""
 
     evidence: Evidence
     gold: NDArray[np.bool_]
 
     def expected(self, scoring: Scoring, values: NDArray[np.floating] | None = None) -> NDArray[np.float64]:
-        """Return the expected value of each question's first candidate, of those tied: (questions,).
+        """Return the expected value of each question's first candidate over ties: (questions,).
 
-        Without `values` of candidates, 1 is the gold pair and all others 0; a question without candidates has 0.
+        By default the gold pair has value 1 and every other 0; a question without candidates gets 0.
         """
         if not self.evidence.pools.pairs:
             return np.zeros(len(self.evidence.pools))
         return self.expected_by(scoring.rate(self.evidence).scores, values)
 
     def accuracy(self, scoring: Scoring) -> float:
-        """Return the share of questions whose gold pair stands first, 0 without questions."""
+        """Return the share of questions whose gold pair comes first, 0 without questions."""
         return float(self.expected(scoring).mean()) if len(self.evidence.pools) else 0.0
 
     def expected_by(self, scores: NDArray[np.int64], values: NDArray[Any] | None = None) -> NDArray[np.float64]:
-        """Return the same by the scores of candidates in millionths."""
+        """Return the same from the scores of candidates, in millionths."""
         pools = self.evidence.pools
         expected = np.zeros(len(pools))
         filled = np.flatnonzero(pools.counts["pair"])
@@ -117,6 +117,6 @@ class GoldScores:
 
 
 def score_gold(opened: OpenedSystem, gold: Gold) -> GoldScores:
-    """Gather the pools of annotated questions, and ask all scorers that a learned ranker reads about them."""
+    """Return the pools of annotated questions with the scores of every scorer that a learned ranker reads."""
     pools = concatenate_pools([pool for batch in opened.gather_batches(gold.texts) for pool in batch.pools])
     return GoldScores(opened.evidence(pools, gold.texts, learned=True), gold.pairs(pools))

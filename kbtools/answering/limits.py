@@ -1,4 +1,4 @@
-"""The limits of a result: how many candidates and answers it gives, and from which confidence on it answers."""
+"""Checks of arguments, and the limits of a result: its candidates, its answers and its lowest confidence."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,27 +8,27 @@ from kbtools.errors import BadArgument
 from kbtools.quick_records import quick_record
 
 TOP = 10
-"""Candidates of a result that fit on a screen with their scores."""
+"""Default number of candidates: they fit on a screen with their scores."""
 
 ANSWERS = 20
-"""Answers of a result: the winner of a broad question has thousands of objects."""
+"""Default number of answers: a broad question has thousands of objects."""
 
 DOUBTFUL = 0.15
-"""Confidence below which an answer is marked as doubtful. Of 4,000 validation questions of FBSQ it marks 8 %, which are
-0.3 % of the right answers, with static vectors alone 10 % and 0.5 %; of the right answers about the Human Phenotype
-Ontology none. See benchmarks/zero_shot.py."""
+"""Confidence below which an answer is marked as doubtful. It marks 8 % of 4,000 validation questions of FBSQ, among
+them 0.3 % of the right answers (with static vectors alone 10 % and 0.5 %), and no right answer about the Human
+Phenotype Ontology. See benchmarks/zero_shot.py."""
 
 
 def read_limit(limit: int | None, name: str) -> int | None:
-    """Check a limit, 0 and None give all, which None stands for; raise BadArgument for what is no limit."""
+    """Return a limit, None if it is 0 or None; raise BadArgument for anything but a whole number."""
     return None if limit is None else read_count(limit, name, zero="all") or None
 
 
 def read_count(count: object, name: str, *, zero: str) -> int:
-    """Check a whole number, NumPy's too; raise BadArgument for what is none, or below zero."""
-    if type(count) is int and count >= 0:  # told sooner than what is a whole number of any kind
+    """Return a whole number, also from a NumPy one; raise BadArgument for anything else, or below zero."""
+    if type(count) is int and count >= 0:  # faster than the check for other integer types
         return count
-    # True is an int to Python, and no count.
+    # True is an int in Python, but not a count.
     whole = -1 if isinstance(count, bool) or not isinstance(count, Integral) else int(count)
     if whole < 0:
         raise BadArgument(f"{name} is a whole number, 0 for {zero}, found {count!r}", name=name)
@@ -36,22 +36,22 @@ def read_count(count: object, name: str, *, zero: str) -> int:
 
 
 def read_share(share: object, name: str, *, what: str) -> float:
-    """Check a number from 0 to 1, NumPy's too; raise BadArgument for what is none."""
+    """Return a number from 0 to 1 as a float; raise BadArgument for anything else."""
     number = -1.0 if isinstance(share, bool) or not isinstance(share, Real) else float(share)
-    if not 0 <= number <= 1:  # nor is NaN
+    if not 0 <= number <= 1:  # NaN fails too
         raise BadArgument(f"{name} is a {what} from 0 to 1, found {share!r}", name=name)
     return number
 
 
 def require_texts(texts: object, name: str, *, what: str, single: str) -> None:
-    """Check that texts come as an iterable, and not as one text alone; raise BadArgument where they do not."""
+    """Raise BadArgument unless texts come as an iterable; a single text is refused too."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         alone = f"one {type(texts).__name__}; use {single}" if isinstance(texts, str) else repr(texts)
         raise BadArgument(f"{what} come as a list or another iterable, found {alone}", name=name)
 
 
 def require_text(text: str, name: str) -> None:
-    """Check that an argument is a text; raise BadArgument where it is not."""
+    """Raise BadArgument unless an argument is a str."""
     if not isinstance(text, str):
         raise BadArgument(f"{name} is a str, found {text!r}", name=name)
 
@@ -59,7 +59,7 @@ def require_text(text: str, name: str) -> None:
 @quick_record
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Checked limits; 0 and None give all. Raises BadArgument for what is no limit."""
+    """Checked limits; 0 and None mean no limit. Raises BadArgument for an invalid one."""
 
     top: int | None = TOP
     answers: int | None = ANSWERS

@@ -1,4 +1,4 @@
-"""The entities that a name may mean, by how well the name fits and how likely each is meant before anything else."""
+"""The entities that a name may mean, ranked by how well the name fits and by their prior."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,26 +22,26 @@ from kbtools.text.rungs import Form, Rung, compare
 from kbtools.text.variants import core_form, name_forms
 
 SHARPNESS = 0.6
-"""The weight of a logarithm of a number of facts: of 1,699 ambiguous mentions in validation questions of FBSQ, the gold
-subject has the highest likelihood there, 0.21 nats above equal shares; 0.3 and 1 lose 0.05 and 0.06."""
+"""The exponent of fact counts in the prior. Of 0.3, 0.6 and 1 it gives the gold subjects of 1,699 ambiguous mentions in
+FBSQ's validation questions the highest likelihood: 0.21 nats above equal shares; the others lose 0.05 and 0.06."""
 
 STEP = 5.0
-"""Points of a score that a rung spans: the prior moves a candidate by no more than this."""
+"""Points of a score per rung; the prior changes a score by at most this."""
 
 
 _OTHER_WORD = 0.7
-"""What is left of the similarity of a name in which another word stands, `University of Tal` for `Mer`."""
+"""Factor on the similarity of a name with a different word, `University of Tal` for `Mer`."""
 
 _LONGER = 60.0
-"""Similarity from which a name that has a word more than was asked, such as a middle name, is taken."""
+"""Lowest similarity of a name with an additional word, such as a middle name."""
 
 
 _SAME_BEGINNING = 200
-"""Names that begin with a name and may have a legal form or a subtitle behind it."""
+"""Names with the given prefix that are checked for a legal form or a subtitle after it."""
 
 
 def link_name(kb: KnowledgeBase, name: str) -> list[Link]:
-    """Link a name to all that is stored under one of its forms, fuzzily where brackets contradict each other."""
+    """Return the links of a name to entities with one of its forms; fuzzy ones if brackets contradict each other."""
     forms, core = name_forms(name), core_form(name)
     for text in rewrite(normal_form(name).split(" "), kb.manifest.variants):
         forms.setdefault(text, Form.OTHERWISE)
@@ -53,7 +53,7 @@ def link_name(kb: KnowledgeBase, name: str) -> list[Link]:
     for form, form_kind in forms.items():
         for match in matches.get(form, ()):
             link = Link(whole(name, form), 0, len(name), match.name, Rung.VARIANT, match.entities)
-            if {form_kind, match.form} == {Form.SHORTENED}:  # each without an initial of its own
+            if {form_kind, match.form} == {Form.SHORTENED}:  # each lacks an initial of the other
                 continue
             if form_kind is match.form is Form.NORMAL:
                 link = link._replace(rung=compare(name, match.name))
@@ -66,38 +66,38 @@ def link_name(kb: KnowledgeBase, name: str) -> list[Link]:
 
 
 def _link_longer(kb: KnowledgeBase, name: str, core: str) -> list[Link]:
-    """Link a name to those that go on behind it with a legal form or a subtitle, fuzzily where it has another one."""
+    """Return the links of a name to longer names that add a legal form or subtitle, fuzzy if the name has its own."""
     forms, title = kb.forms_with_prefix(f"{core} ", limit=_SAME_BEGINNING), title_of(name)
     links = [
         Link(whole(name, core), 0, len(name), match.name, Rung.VARIANT, match.entities)
-        for own in (kb.lookup(forms) if forms else {}).values()
-        for match in own
+        for form_matches in (kb.lookup(forms) if forms else {}).values()
+        for match in form_matches
         if match.form is Form.NORMAL and (core_form(match.name) == core or title_of(match.name) == title)
     ]
     return links if core == normal_form(name) else [_unlike(link, name) for link in links]
 
 
 def _unlike(link: Link, name: str) -> Link:
-    """Make a link fuzzy whose name shares its form with another, and has another bracket or legal form."""
+    """Return a fuzzy link in place of one whose name has a contradicting bracket or legal form."""
     alike = fuzz.ratio(normal_form(name), normal_form(link.name))
     return link._replace(rung=Rung.FUZZY, similarity=_OTHER_WORD * alike)
 
 
 def link_similar_names(kb: KnowledgeBase, name: str) -> list[Link]:
-    """Link a name to those that resemble it, and to those with a word more; less surely where another word stands."""
-    asked, spoken = whole(name, normal_form(name)), core_form(name)
+    """Return the links of a name to similar names and to names with one more word; different words lower the score."""
+    asked, core = whole(name, normal_form(name)), core_form(name)
     (links,) = link_fuzzily(kb, [asked])
-    alike = {link.name: resemblance(spoken, core_form(link.name)) for link in links}
-    if not any(own and not own.lost for own in alike.values()):
+    alike = {link.name: resemblance(core, core_form(link.name)) for link in links}
+    if not any(words and not words.lost for words in alike.values()):
         (longer,) = kb.similar([asked.form], cutoff=_LONGER)
-        near = [(own, resemblance(spoken, own.form)) for own in longer]
-        forms = {own.form: own.similarity for own, words in near if words and words.lost and not words.slips}
+        near = [(match, resemblance(core, match.form)) for match in longer]
+        forms = {match.form: match.similarity for match, words in near if words and words.lost and not words.slips}
         matches = kb.lookup(list(forms))
         more = [link for form, similarity in forms.items() for link in links_to(matches, asked, form, similarity)]
         links += limit_entities(kb, [link for link in more if link.name not in alike])
         alike |= {link.name: Resemblance((), 0, 1) for link in more}
     return [
-        link if alike[link.name] or _respaced(spoken, core_form(link.name))
+        link if alike[link.name] or _respaced(core, core_form(link.name))
         else link._replace(similarity=_OTHER_WORD * link.similarity)
         for link in links
     ]  # fmt: skip
@@ -109,13 +109,13 @@ def _respaced(one: str, other: str) -> bool:
 
 
 def whole(name: str, form: str) -> Ngram:
-    """Take all of a name as one n-gram."""
+    """Return a whole name as one n-gram."""
     return Ngram(form, 0, 0, 0, len(name))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Prior:
-    """p(entity | name) of some bearers, and what each is from: numbers of facts, or a sentence about counts."""
+    """p(entity | name) of some bearers and its source: fact counts, or in `counted` a sentence about other counts."""
 
     values: NDArray[np.float64]
     facts_out: NDArray[np.int64]
@@ -123,13 +123,13 @@ class _Prior:
     counted: dict[int, str]
 
     def at(self, places: NDArray[np.int64]) -> "_Prior":
-        """Return the priors at some places."""
+        """Return the priors at the given places."""
         facts_in = None if self.facts_in is None else self.facts_in[places]
         counted = {new: self.counted[old] for new, old in enumerate(places.tolist()) if old in self.counted}
         return _Prior(self.values[places], self.facts_out[places], facts_in, counted)
 
     def source(self, place: int) -> str:
-        """Return what a prior rests on, in words."""
+        """Return the source of a prior in words."""
         facts = f"{self.facts_out[place]:,} facts out"
         facts += "" if self.facts_in is None else f" and {self.facts_in[place]:,} in"
         return self.counted.get(place, facts)
@@ -140,16 +140,16 @@ class _Prior:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NameCandidates:
-    """The entities of some links, once each by the best of its links, best first: (entities,) each."""
+    """The entities of some links, each with its best link, best first: (entities,) each."""
 
     entities: EntityRows
     links: list[Link]
     prior: _Prior
 
     def scores(self, limit: int | None) -> list[float]:
-        """Score the first bearers, 0 to 100: the rung decides, then the similarity, then the prior.
+        """Return the scores of the first entities, 0 to 100: by rung, then similarity, then prior.
 
-        A rung is STEP points wide; fuzzy matches, and what was found by vectors, lie below the last strict one.
+        A rung is STEP points wide; fuzzy and vector matches score below every strict one.
         """
         scores = []
         for link, prior in zip(self.links[:limit], self.prior.values.tolist(), strict=False):
@@ -161,14 +161,14 @@ class NameCandidates:
 
 
 def rank_by_name(kb: KnowledgeBase, links: Sequence[Link], *, of_type: int | None = None) -> NameCandidates:
-    """Rank the bearers of linked names by rung, then similarity, then prior; equal ones stand by their rows.
+    """Return the bearers of linked names by rung, then similarity, then prior, then row.
 
-    The prior is shared among those found on the same rung by the same form, and of the type if one is asked for.
+    The prior is shared among bearers on the same rung by the same form, with `of_type` only those of the type.
     """
     links = sorted(links, key=lambda link: (link.rung, -link.similarity))
     linked = np.repeat(np.arange(len(links)), [len(link.entities) for link in links])
     entities = np.concatenate([_NOBODY, *(link.entities for link in links)])
-    # Links stand best first, so that the first place of an entity is its best link.
+    # Links are sorted best first, so the first occurrence of an entity is its best link.
     entities, first = np.unique(entities, return_index=True)
     link_of = linked[first]
     if of_type is not None:
@@ -191,7 +191,8 @@ _NOBODY = np.empty(0, dtype=np.uint32)
 
 
 def find_entity(kb: KnowledgeBase, spelling: str) -> int:
-    """Find an entity by its id, else by its name, of several bearers the one with the most facts."""
+    """Return the row of an id, or else of a name, the bearer with the most facts; raise UnknownEntity if neither
+    fits."""
     (row,) = kb.rows([canonical_id(spelling)])
     if row is not None:
         return row
@@ -204,10 +205,10 @@ def find_entity(kb: KnowledgeBase, spelling: str) -> int:
 
 
 def share_names(kb: KnowledgeBase, entities: EntityRows, forms: Sequence[str], group: NDArray[np.int64]) -> _Prior:
-    """Share each name among its bearers; those of the k-th form are where `group` is k.
+    """Return the prior of each entity among the bearers of its form, whose index in `forms` is its `group`.
 
-    The shares are a softmax of smoothed logarithms of numbers of facts. Where the knowledge base has counts of the
-    form, or else of entities, they decide, and those shares stand for one count more.
+    The shares are proportional to a power of smoothed fact counts. If the knowledge base has counts of the form, or
+    else of its entities, these decide, and the shares weigh as much as one count.
     """
     facts_out, facts_in = kb.fact_counts(entities), kb.incoming_counts(entities)
     weights = (1.0 + facts_out + (0 if facts_in is None else facts_in)) ** SHARPNESS

@@ -1,4 +1,4 @@
-"""The options of questions and look-ups: their names and types, how signatures show them, and what is refused."""
+"""The options of questions and look-ups: their names, types and checks, and how signatures show them."""
 
 from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature, signature
@@ -14,7 +14,7 @@ NAMES = ("pruning", "scorer", "subject", "ranker")
 
 
 class QueryOptions(TypedDict, total=False):
-    """The options of a question; `Answerer.query` says what each is, and what is left out has its default."""
+    """The options of a question, described in `Answerer.query`; an absent one has its default."""
 
     system: System | None
     pruning: str | None
@@ -38,7 +38,7 @@ class LookupOptions(TypedDict, total=False):
 
 
 def with_options(options: type, **defaults: object) -> Callable[[_F], _F]:
-    """Return a decorator by which the signature of a method shows its options; those without a default have None."""
+    """Return a decorator that shows options in the signature of a method; the default is None unless given."""
 
     def decorate(method: _F) -> _F:
         parameters = list(signature(method).parameters.values())[:-1]
@@ -54,7 +54,7 @@ def with_options(options: type, **defaults: object) -> Callable[[_F], _F]:
 
 
 def require_options(options: Mapping[str, object]) -> None:
-    """Check the options of a question: TypeError for an unknown one, BadArgument for an unclear system or direction."""
+    """Raise TypeError for an unknown option of a question, BadArgument for a bad system or direction."""
     known = QueryOptions.__annotations__
     for name in options:
         if name not in known:

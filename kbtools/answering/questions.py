@@ -1,4 +1,4 @@
-"""Question files: the release's annotated format, and one question a line."""
+"""Question files: the annotated format of SimpleQuestions, or one question per line."""
 
 import logging
 import re
@@ -22,15 +22,15 @@ from kbtools.text.relation_words import relation_parts
 logger = logging.getLogger(__name__)
 
 _HEAD = 4096
-"""Bytes of a file that are looked at for what it is."""
+"""Bytes at the start of a file that are checked for its format."""
 
 _PACKED = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd", b"BZh", b"PK\x03\x04")
-"""How gzip, xz, zstd, bzip2 and ZIP begin."""
+"""The first bytes of gzip, xz, zstd, bzip2 and ZIP files."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedQuestion:
-    """A question with its gold fact, ids in canonical form."""
+    """A question with its gold fact; ids are in canonical form."""
 
     subject: str
     relation: str
@@ -39,7 +39,7 @@ class AnnotatedQuestion:
 
 
 def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a question file with their numbers; raise InputError where it is none."""
+    """Yield the numbered lines of a question file; raise InputError if it is not one."""
     if not path.is_file():
         raise SourceMissing(f"{path}: no such file of questions", path=str(path))
     if not path.stat().st_size:
@@ -55,7 +55,7 @@ def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _refuse_beginning(path: Path, start: bytes) -> None:
-    """Refuse a file that holds no lines of questions; raise WrongFormat with what may be done."""
+    """Raise WrongFormat with advice if a file does not start like lines of questions."""
     line = start.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[0].lower()
     heads = {cell.strip(b' \r"') for cell in line.split(b",")}
     if encoding := wide_encoding(start):
@@ -67,34 +67,32 @@ def _refuse_beginning(path: Path, start: bytes) -> None:
     elif line.startswith(b'{"'):
         problem = "found JSON, expected one question per line; convert it with: jq -r .question FILE"
     elif len(heads) > 1 and heads & {b"question", b"questions"}:
-        problem = (
-            "found columns separated by commas, expected one question per line; save the column of questions alone"
-        )
+        problem = "found columns separated by commas, expected one question per line; save only the column of questions"
     else:
         return
     raise WrongFormat(f"{path}:1: {problem}", path=str(path))
 
 
 def read_questions(path: Path) -> Iterator[str]:
-    """Yield the questions of a file: of each line its last column."""
+    """Yield the questions of a file, which are the last column of each line."""
     for number, line in _read_lines(path):
         if not _begins_with_header(path, number, line):
             yield line.rsplit("\t", 1)[-1]
 
 
 def _begins_with_header(path: Path, number: int, line: str) -> bool:
-    """Return whether a line is the header of its file, and warn that it is left out."""
+    """Return whether a line is the header of its file, and warn that it is skipped."""
     cells = line.split("\t")
     is_named = cells[-1].strip().casefold() in ("question", "questions")
-    # Of a gold fact one head more is enough beside that of the questions.
+    # Beside a head "question", one head of a gold fact is enough.
     header = number == 1 and (is_header(cells, least=2 - is_named) if len(cells) == 4 else is_named)
     if header:
-        logger.warning("%s:1: left out a header, %r", path, line)
+        logger.warning("%s:1: skipped the header, %r", path, line)
     return header
 
 
 def read_annotated(path: Path) -> Iterator[AnnotatedQuestion]:
-    """Yield the questions of an annotated file; raise BadLine for a line that has not four columns."""
+    """Yield the questions of an annotated file; raise BadLine for a line without four columns."""
     for number, line in _read_lines(path):
         if not line.strip() or _begins_with_header(path, number, line):
             continue
@@ -110,16 +108,16 @@ def read_annotated(path: Path) -> Iterator[AnnotatedQuestion]:
 
 
 def _read_relation(spelling: str, *, beside: str) -> str:
-    """Reduce the id of a relation, or of its inverse, to its canonical form."""
+    """Return the canonical id of a relation or of its inverse."""
     mark = MARK if spelling.startswith(MARK) else ""
     return mark + canonical_property(spelling.removeprefix(MARK), beside=beside)
 
 
 def read_gold(questions: Path | Iterable[AnnotatedQuestion], kb: KnowledgeBase) -> list[AnnotatedQuestion]:
-    """Read annotated questions with ids as the knowledge base writes them; one that it lacks stays as it is.
+    """Return annotated questions with ids as the knowledge base spells them; unknown ids stay unchanged.
 
-    A short id is that of the full one (`Q42`, `dbr:Berlin`), a merged id that of what it became, and a relation may
-    be given by its last part where only one has it.
+    Short ids are expanded (`Q42`, `dbr:Berlin`), merged ids are replaced, and a relation may be given by its last part
+    if that is unique.
     """
     questions = list(read_annotated(questions) if isinstance(questions, Path) else questions)
     entities = spell_entities(kb, {spelling for gold in questions for spelling in (gold.subject, gold.object)})
@@ -136,9 +134,9 @@ def read_gold(questions: Path | Iterable[AnnotatedQuestion], kb: KnowledgeBase) 
 
 
 def spell_entities(kb: KnowledgeBase, spellings: Iterable[str]) -> dict[str, str]:
-    """Return the id of the knowledge base for each spelling that has one."""
+    """Return the id in the knowledge base for each spelling that has one."""
     ids = sorted(spellings)
-    # As they are spelt first, then the other spellings of all the rest: two look-ups, whatever the number of ids.
+    # As spelt first, then all other spellings of the rest: two look-ups for any number of ids.
     rows = dict(zip(ids, kb.rows(ids), strict=True))
     others = {spelling: other_spellings(spelling) for spelling, row in rows.items() if row is None}
     candidates = sorted({other for spelt in others.values() for other in spelt})
@@ -151,7 +149,8 @@ def spell_entities(kb: KnowledgeBase, spellings: Iterable[str]) -> dict[str, str
 
 
 def find_relations(kb: KnowledgeBase, spelling: str) -> list[str]:
-    """Return the relation of an id, else those of a label in any language, else those whose id ends so."""
+    """Return the relations with an id, or else with a label in any language, or else with such a last part of the
+    id."""
     exact = _spell_relations(kb.relations, [spelling]).get(spelling, spelling)
     if exact in kb.relations:
         return [exact]
@@ -161,12 +160,12 @@ def find_relations(kb: KnowledgeBase, spelling: str) -> list[str]:
         for relation, text in zip(kb.relations, relation_texts(kb), strict=True)
         if not relation.startswith(MARK)
     }
-    called = [relation for relation, text in texts.items() if wanted in map(normal_form, spoken_texts(text))]
-    return called or [relation for relation in texts if [wanted] == [*map(" ".join, relation_parts(relation)[-1:])]]
+    labelled = [relation for relation, text in texts.items() if wanted in map(normal_form, spoken_texts(text))]
+    return labelled or [relation for relation in texts if [wanted] == [*map(" ".join, relation_parts(relation)[-1:])]]
 
 
 def _spell_relations(relations: Sequence[str], spellings: Iterable[str]) -> dict[str, str]:
-    """Return the relation of the knowledge base for each spelling that has one."""
+    """Return the relation in the knowledge base for each spelling that has one."""
     known = set(relations)
     stored = [relation for relation in relations if not relation.startswith(MARK)]
     last = {relation: re.split("[/#]", relation)[-1] for relation in stored if "://" in relation}
@@ -174,8 +173,8 @@ def _spell_relations(relations: Sequence[str], spellings: Iterable[str]) -> dict
     by_last = {part: relation for relation, part in last.items() if counts[part] == 1}
     spelt = {}
     for spelling in spellings:
-        mark, own = (MARK, spelling.removeprefix(MARK)) if spelling.startswith(MARK) else ("", spelling)
-        full = next((other for other in other_spellings(own) if mark + other in known), by_last.get(own))
+        mark, plain = (MARK, spelling.removeprefix(MARK)) if spelling.startswith(MARK) else ("", spelling)
+        full = next((other for other in other_spellings(plain) if mark + other in known), by_last.get(plain))
         if spelling not in known and full:
             spelt[spelling] = mark + full
     return spelt

@@ -1,4 +1,4 @@
-"""The records of look-ups, linked text, entities, facts and updates, alike everywhere: docs/json.md describes them."""
+"""The records of look-ups, linked text, entities, facts and updates; docs/json.md describes them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ from kbtools.text.printable import html_table, html_text
 
 @dataclass(frozen=True, slots=True)
 class EntityMatch(Record):
-    """An entity that bears a name, or one that resembles it.
+    """An entity whose name is equal or similar to a given one.
 
     `similarity` is 0 to 100, below 100 only on the fuzzy rung. `prior` is p(entity given the matched name), 0 to 1.
-    `score` is 0 to 100, higher is better: the rung decides, then the similarity, then the prior. `reasons` say so.
+    `score` is 0 to 100, higher is better, by rung, then similarity, then prior; `reasons` explain it.
     """
 
     id: str
@@ -32,10 +32,10 @@ class EntityMatch(Record):
 
 @dataclass(frozen=True, slots=True)
 class LookupResult(Record):
-    """The entities that bear a name, best first; `type` is the one that they were asked to have.
+    """The entities with a name, best first, restricted to `type` if one was asked for.
 
-    `languages` are those that the name was asked in, and `other_languages` says that no name in these is like it, so
-    that those of others are given.
+    `languages` are the languages asked for; `other_languages` tells that no name in these matched, so that names in
+    others were used.
     """
 
     text: str
@@ -67,7 +67,8 @@ class LookupResult(Record):
 class LinkedMention(Record):
     """Words of a text and the entities that they may mean, best first.
 
-    `start` and `end` are characters of the text; `score` is 0 to 1, how likely the words mean the first candidate.
+    `start` and `end` are character offsets in the text; `score`, 0 to 1, is the probability that the words mean the
+    first candidate.
     """
 
     text: str
@@ -79,7 +80,7 @@ class LinkedMention(Record):
 
 @dataclass(frozen=True, slots=True)
 class LinkedText(Record):
-    """A text and its mentions, in order and apart from each other."""
+    """A text and its non-overlapping mentions, in order."""
 
     text: str
     mentions: tuple[LinkedMention, ...]
@@ -88,7 +89,7 @@ class LinkedText(Record):
         return f"<LinkedText of {len(self.text):,} characters, {len(self.mentions):,} mentions>"
 
     def _repr_html_(self) -> str:
-        """Return the text with its mentions highlighted; the first candidate of each shows at the pointer."""
+        """Return the text with its mentions highlighted; a tooltip shows the first candidate of each."""
         parts, last = [], 0
         for mention in self.mentions:
             first = mention.candidates[0]
@@ -101,10 +102,10 @@ class LinkedText(Record):
 
 @dataclass(frozen=True, slots=True)
 class Entity(Record):
-    """An entity: `name` is the first of `names`, `aliases` are the others; `languages` has those of each, by tag.
+    """An entity: `name` is the first of `names`, `aliases` are the others; `languages` maps each name to its tags.
 
-    `facts_in` is missing where the backend has no index from objects to facts. `prior` is p(entity given its name),
-    0 to 1, missing where it has no name.
+    `facts_in` is None if the backend has no index from objects to facts. `prior` is p(entity given its name), 0 to 1,
+    None for an entity without a name.
     """
 
     id: str
@@ -138,7 +139,7 @@ class Entity(Record):
 
 @dataclass(frozen=True, slots=True)
 class Fact(Record):
-    """A fact, each part with its name."""
+    """A fact, with the name of each part."""
 
     subject: Named
     relation: Named
@@ -147,7 +148,7 @@ class Fact(Record):
 
 @dataclass(frozen=True, slots=True)
 class Facts(Record):
-    """Some of the facts of an entity, from `offset` on; with `reverse` it is their object. `total` counts them all."""
+    """Facts of an entity from `offset` on, with `reverse` those in which it is the object; `total` counts all."""
 
     id: str
     reverse: bool
@@ -166,7 +167,7 @@ class Facts(Record):
 
 @dataclass(frozen=True, slots=True)
 class Missing(Record):
-    """Things of a kind that were to be taken away and are not there: how many, and the first."""
+    """The number of deletions of a kind whose target does not exist, and the first one."""
 
     kind: str
     count: int
@@ -175,7 +176,7 @@ class Missing(Record):
 
 @dataclass(frozen=True, slots=True)
 class Skipped(Record):
-    """Lines of a file that were left out for one reason: how many of how many, and the first."""
+    """Lines of a file that were skipped for one reason: how many of how many, and the first one."""
 
     path: str
     kind: str
@@ -186,9 +187,9 @@ class Skipped(Record):
 
 @dataclass(frozen=True, slots=True)
 class UpdateResult(Record):
-    """The outcome of an update: the numbers of changes by kind, such as `facts added`, none where nothing changed.
+    """The outcome of an update: the number of changes by kind, such as `facts added`, empty if nothing changed.
 
-    `digest` is that of the content afterwards; `notes` say what was understood otherwise than it may have been meant.
+    `digest` is the digest of the content afterwards; `notes` name input that may have been meant differently.
     """
 
     kb: str

@@ -1,4 +1,4 @@
-"""A ranking written out as a result: its candidates, and the answers that the first of them leads to."""
+"""A ranking turned into a result: its candidates, and the answers of the first one."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -31,10 +31,10 @@ def write_result(
     confidence: float,
     seconds: float,
 ) -> Result:
-    """Write out a ranking, and the answers of its first candidate unless they are withheld.
+    """Return the result of a ranking, with the answers of its first candidate unless they are withheld.
 
-    `objects` are those of its likeliest candidates. Where these differ there is no answer, but several readings.
-    `seconds` is what the question took up to here.
+    `objects` are those of the likeliest candidates; if they differ, the result has readings instead of an answer.
+    `seconds` is the time that the question has taken so far.
     """
     begun = time.perf_counter()
     kb, system = opened.kb, opened.system
@@ -72,13 +72,13 @@ def write_result(
 
 
 def fetch_objects(kb: KnowledgeBase, pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], EntityRows]:
-    """Return the objects of some pairs, which are fetched together and once each."""
+    """Return the objects of each pair, fetched once and in one request."""
     distinct = list(dict.fromkeys(pairs))
     return dict(zip(distinct, kb.objects_of(distinct), strict=True)) if distinct else {}
 
 
 def _agree(kb: KnowledgeBase, ranking: Ranking, objects: Sequence[EntityRows]) -> bool:
-    """Return whether all candidates level with the first have its answers; `objects` are those of the first ones."""
+    """Return whether all candidates tied with the first have the same answers; `objects` are those of the first few."""
     if not all(np.array_equal(objects[0], other) for other in objects[1:]):
         return False
     rest = fetch_objects(kb, ranking.all_level) if ranking.level > len(objects) else {}
@@ -88,15 +88,15 @@ def _agree(kb: KnowledgeBase, ranking: Ranking, objects: Sequence[EntityRows]) -
 def _write_readings(
     kb: KnowledgeBase, candidates: Sequence[Candidate], objects: Sequence[EntityRows], *, limit: int | None
 ) -> tuple[Reading, ...]:
-    """Write out the likeliest candidates as readings, each with its answers."""
+    """Return the likeliest candidates as readings, each with its answers."""
     return tuple(
-        Reading(reading_text(candidate), *write_answers(kb, own, limit=limit))
-        for candidate, own in zip(candidates, objects, strict=False)
+        Reading(reading_text(candidate), *write_answers(kb, rows, limit=limit))
+        for candidate, rows in zip(candidates, objects, strict=False)
     )
 
 
 def _list_without_facts(kb: KnowledgeBase, question: Question, *, limit: int | None) -> tuple[Named, ...]:
-    """List the entities that a question without candidates names, and that are the subject of no fact."""
+    """Return the entities in a question without candidates that are the subject of no fact."""
     named = {row: link.name for link in links_without_facts(kb, question) for row in link.entities.tolist()}
     rows = np.array(list(named)[:limit], dtype=np.uint32)
     return tuple(Named(entity_id, named[row]) for entity_id, row in zip(kb.ids(rows), rows.tolist(), strict=True))
@@ -105,20 +105,20 @@ def _list_without_facts(kb: KnowledgeBase, question: Question, *, limit: int | N
 def links_without_facts(kb: KnowledgeBase, question: Question) -> list[Link]:
     """Return the links of a question to entities that are the subject of no fact."""
     links = link_strictly(kb, question)
-    # By identity: two links of one span and name may differ in their entities alone.
+    # By identity: two links of one span and name may differ only in their entities.
     factual = {id(link) for link in with_facts(kb, links)}
     return [link for link in links if id(link) not in factual]
 
 
 def write_candidates(kb: KnowledgeBase, ranking: Ranking) -> tuple[Candidate, ...]:
-    """Write out the best candidates of a ranking."""
+    """Return the best candidates of a ranking."""
     pool = ranking.pool
     if not ranking.best:
         return ()
     best = np.array(ranking.best, dtype=np.int64)
     subjects = _describe_subjects(kb, pool.subject[pool.pair_subject[best]].tolist())
     relations, relation_names = kb.relations, kb.relation_names
-    # Columns of the best candidates, rounded at once: by far sooner than a look at each column for each of them.
+    # Rounded as whole columns, which is much faster than value by value.
     links = [ranking.links[at] for at in pool.link_of_pair[best].tolist()]
     text, spans = ranking.question.text, {(link.start, link.end) for link in links}
     mentions = {(start, end): Mention(text[start:end], start, end) for start, end in spans}
@@ -149,10 +149,9 @@ def write_candidates(kb: KnowledgeBase, ranking: Ranking) -> tuple[Candidate, ..
 
 
 def write_answers(kb: KnowledgeBase, objects: EntityRows, *, limit: int | None) -> tuple[tuple[Answer, ...], int]:
-    """Write out the objects of the first candidate, by id, and count all of them.
+    """Return the first objects of the winning candidate, by id, and their total.
 
-    Every home numbers its entities in the order of their ids, so that the first rows are the first ids, and the
-    names of a million objects are not fetched for twenty.
+    Rows are numbered in the order of ids, so the first rows are the first ids, and only their names are fetched.
     """
     first = objects[:limit]
     named = zip(kb.ids(first), kb.names(first), strict=True)
@@ -167,7 +166,7 @@ _Described = tuple[str, str | None, str | None, tuple[str, ...]]
 
 
 def _describe_subjects(kb: KnowledgeBase, subjects: list[int]) -> list[_Described]:
-    """Return id, name, description and types of each subject: one with several relations is read once."""
+    """Return id, name, description and types of each subject, each fetched once."""
     places = {row: at for at, row in enumerate(dict.fromkeys(subjects))}
     rows = np.array(list(places), dtype=np.uint32)
     types, kinds = kb.types_of(rows), kb.types

@@ -1,4 +1,4 @@
-"""The records of a query, the same for every pruner, scorer and backend: docs/json.md describes them."""
+"""The records of a query, the same for every pruner, scorer and backend; docs/json.md describes them."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -11,19 +11,18 @@ from kbtools.text.printable import html_table, html_text
 _V = TypeVar("_V")
 
 JSON_VERSION = 1
-"""Rises when a field of docs/json.md goes, or means something else; new fields leave it."""
+"""Rises when a field in docs/json.md is removed or changes its meaning, not when one is added."""
 
 UNLESS_ASKED = frozenset({"languages", "other_languages", "scored_by", "taught"})
-"""Fields of a result that JSON leaves out where they tell nothing: the question was asked without a language, all of
-its scorers were asked, and nothing was taught."""
+"""Fields that JSON omits if None: no language was asked for, every scorer was used, or nothing was taught."""
 
 
 SUMMARISED = 3
-"""Answers and matches that a line names."""
+"""The number of answers or matches on a summary line."""
 
 
 class FrozenDict(dict[str, _V]):
-    """Values by name that cannot be changed, so that a record which holds them has a hash; JSON writes an object."""
+    """A read-only dict, so that records with one are hashable; JSON writes an object."""
 
     def refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("a result cannot be changed; make another with dataclasses.replace")
@@ -46,13 +45,13 @@ class Record:
         return asdict(self)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON types, with the version of the contract."""
+        """Return the record as JSON types, with the version of the format."""
         return {"json_version": JSON_VERSION, **self.to_dict()}
 
 
 @dataclass(frozen=True, slots=True)
 class Named(Record):
-    """An entity, a relation or a type: its id, and its name if it has one; a literal is its own name."""
+    """An entity, a relation or a type: its id and its name; the text of a literal is its name."""
 
     id: str
     name: str | None
@@ -64,7 +63,7 @@ class Named(Record):
 @quick_record
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """The words that name the subject; `start` and `end` are characters of the question as given."""
+    """The words that name the subject; `start` and `end` are character offsets in the question."""
 
     text: str
     start: int
@@ -76,7 +75,7 @@ class Mention:
 class Candidate:
     """A subject-relation pair; `score` is the sum of its `parts`, higher is better.
 
-    With `inverse` the relation is read backwards: what the question names is the object of its facts.
+    With `inverse` the relation is read backwards: the question names the object of the fact.
     """
 
     subject: str
@@ -94,14 +93,14 @@ class Candidate:
 
     def __post_init__(self) -> None:
         if not isinstance(self.parts, FrozenDict):
-            # A frozen dataclass sets no attribute otherwise.
+            # The only way to set an attribute of a frozen dataclass.
             object.__setattr__(self, "parts", FrozenDict(self.parts))
 
 
 @quick_record
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An object of the winning pair, a subject if it is inverse; the name is missing where there is none."""
+    """An object of the winning pair, or a subject if the pair is inverse; `name` is None if it has none."""
 
     id: str
     name: str | None
@@ -113,7 +112,7 @@ class Answer:
 @quick_record
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One of several equally likely readings of a question: the candidate of its place in words, and its answers."""
+    """One of several equally likely readings of a question: its candidate in words, and its answers."""
 
     text: str
     answers: tuple[Answer, ...]
@@ -125,16 +124,16 @@ class Reading:
 class Result:
     """The answer to a question, with the system that gave it.
 
-    Candidates stand best first, `tied` of them share the first place. Where candidates with different answers are
-    equally likely, there is no answer: `readings` gives those among the candidates, and `readings_total` counts all.
-    `answered` says whether there is one: answers are withheld where a threshold was asked for and `confidence` is below
-    it. `doubtful` marks a question without a single likely answer. `type` is the one that subjects were asked to have,
-    `inverse` says that facts were read backwards too. `without_facts` lists the entities that a question without
-    candidates names, and of which there are no facts to read, `bearers_left_out` counts those of a name that thousands
-    bear which are no candidates. `languages` are those that the question was asked in, and `other_languages` says that
-    names of others were taken, since none in these led anywhere. `scored_by` names the relation scorers whose scores
-    ranked this question, where some of the system's are asked in doubt alone. `taught` counts the taught questions that
-    the system learned from, if there are any.
+    Candidates are sorted best first; the first `tied` of them have equal scores. If equally likely candidates have
+    different answers, the result has no answer: `readings` lists the readings among the candidates, `readings_total`
+    counts all. `answered` is False then, without candidates, and if `confidence` is below the threshold of the
+    question. `doubtful` marks a question without one likely answer. `type` is the type that subjects had to have;
+    `inverse` tells that facts were also read backwards. `without_facts` lists the entities named by a question without
+    candidates that have no facts to read. `bearers_left_out` counts the entities left out because their name has
+    thousands of bearers. `languages` are the languages asked for, and `other_languages` tells that names in others were
+    used because these gave no candidate. `scored_by` names the relation scorers that ranked this question, if the
+    system has some that run only in doubt. `taught` counts the taught questions that the system learned from, None if
+    there are none.
     """
 
     question: str
@@ -172,7 +171,7 @@ class Result:
         return f"<Result {self.question!r}: {self.summary()}>"
 
     def summary(self) -> str:
-        """Return the answers on one line, or why there is none."""
+        """Return the answers on one line, or why there are none."""
         if not self.candidates:
             return "no candidates"
         if self.readings_total:
@@ -184,7 +183,7 @@ class Result:
         return f"{', '.join(map(str, self.answers[:SUMMARISED]))}{more} ({doubt}confidence {self.confidence:.2f})"
 
     def _repr_html_(self) -> str:
-        """Return the answers and the candidates as a notebook shows them."""
+        """Return the answers and candidates as HTML for a notebook."""
         rows = [
             (
                 *(f"{candidate.score:.3f}", candidate.subject_name, candidate.subject, candidate.relation_name),
@@ -201,6 +200,6 @@ class Result:
         return lead.replace("<ul></ul>", "") + html_table(head, rows)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON types; languages are left out where they were not asked for."""
+        """Return the record as JSON types, without the fields in UNLESS_ASKED that are None."""
         record = {"json_version": JSON_VERSION, **asdict(self)}
         return {name: value for name, value in record.items() if value is not None or name not in UNLESS_ASKED}

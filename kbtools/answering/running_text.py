@@ -1,4 +1,4 @@
-"""Linking running text: non-overlapping mentions of entities, sentence by sentence, so that cost is linear."""
+"""Linking running text: non-overlapping mentions of entities, sentence by sentence, in linear time."""
 
 import math
 import re
@@ -25,62 +25,62 @@ from kbtools.text.question import Question
 from kbtools.text.readings import every_ngram, respaced_ngrams
 from kbtools.text.rungs import Rung
 
-# On 2,075 validation questions of FBSQ F1 is highest, 67.7 % in lower case and 71.8 % with names as they are written,
-# of 0.1 to 0.5; all mentions of 30 sentences over the sample are found, and none besides.
+# F1 on 2,075 validation questions of FBSQ is highest here among 0.1 to 0.5: 67.7 % in lower case, 71.8 % with names as
+# they are written. In 30 sentences about the sample, exactly the right mentions are found.
 THRESHOLD = 0.3
-"""Score from which a mention is linked."""
+"""Lowest score of a linked mention."""
 
 CANDIDATES = 5
-"""Candidates of a mention that are given unless told otherwise."""
+"""Default number of candidates of a mention."""
 
 _LONGEST_MENTION = 12
-"""Words of a mention in running text: longer names are whole sentences, and each length costs a look-up a word."""
+"""Words of a mention in running text: longer names are whole sentences, and each length costs a look-up per word."""
 
 _TOGETHER = 16
-"""Sentences whose n-grams are looked up together: on a cluster in one request."""
+"""Sentences whose n-grams are looked up together, on a cluster in one request."""
 
 LONGEST_SENTENCE = 2_000
 """Characters after which a sentence is cut at the next space."""
 
-# Possessive quantifiers, and a look behind: else a run of a million full stops would be read again from each of them.
+# Possessive quantifiers and a look-behind avoid quadratic time on a long run of full stops.
 _SENTENCE_END = re.compile(
     r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+\s++(?=[^\W_a-z]|[\"'“‘(\[])|[。！？]|\n\s*\n",
 )
 _UNFINISHED = re.compile(r"(?:^|[\s.(])(?:\w|mr|mrs|ms|dr|st|jr|sr|vs|no|vol|gen|col|lt|prof|inc|ltd|co)\.$", re.I)
-"""The words before a full stop that ends no sentence: initials and abbreviations, `J. K. Rowling`, `St. Louis`."""
+"""Words before a full stop that does not end a sentence: initials and abbreviations, `J. K. Rowling`, `St. Louis`."""
 
 _WORD = re.compile(r"\w+")
 _INSIDE = re.compile(r"(?<=[\w,;:)'’”-] )(?!I\b)[^\W\d_](?=\w)")
-"""The first letter of a word that no sentence begins with."""
+"""The first letter of a word that does not begin a sentence."""
 
 _RARE_CAPITALS = 30
-"""Words with one capital inside a sentence among them that are read as if they had none: the 30 sentences have one
-among 3 words, and in a text in lower case a stray capital tells nothing of names."""
+"""A text is read as lower case if fewer than one word in this many has a capital inside a sentence. The 30 sentences
+have one in 3 words; in a lower-case text a stray capital says nothing about names."""
 
 _HEADLINE = 4
-"""Fewest words of a sentence that is taken for a headline if every word but the function words has a capital."""
+"""Fewest words of a headline, a sentence in which every word but the function words has a capital."""
 
 
 class _Case(IntEnum):
-    """The case of a mention's words, as far as it tells names from other words."""
+    """The case of a mention's words, as evidence that they are a name."""
 
     PROPER = 0
-    """With a capital inside a sentence."""
+    """A capital inside a sentence."""
     INITIAL = 1
-    """With one only at the start of a sentence, or in capitals alone, as the name is not."""
+    """A capital only at the start of the sentence, or only capitals, unlike the name."""
     PHRASE = 2
-    """Several content words as the name has them, or in a sentence whose capitals tell nothing."""
+    """Several content words in the case of the name, or in a sentence whose case says nothing."""
     UNCASED = 3
-    """One content word in such a sentence."""
+    """One content word in a sentence whose case says nothing."""
     SMALL = 4
-    """One content word in small letters, as the name is, where others have capitals."""
+    """One content word in lower case, like the name, in a sentence that uses capitals."""
     OTHER = 5
-    """In small letters, or with fewer capitals than the name."""
+    """Lower case, or fewer capitals than the name."""
 
 
-# The next two: 2,500 validation questions of FBSQ as they are and with the subject's name as it is written, where a
-# rare word in small letters is the subject in 73 of 100 cases, an ordinary one in 50, a common one in 17 and a very
-# common one in 4, a word with a capital in 88 and more; INITIAL and OTHER by the 30 sentences.
+# Both tables are from 2,500 validation questions of FBSQ, as they are and with the subject's name as it is written: a
+# lower-case word is the subject in 73 of 100 cases if rare, 50 if ordinary, 17 if common and 4 if very common; a word
+# with a capital in at least 88. INITIAL and OTHER are from the 30 sentences.
 _CASES = {
     _Case.PROPER: 1.5,
     _Case.INITIAL: -3.5,
@@ -89,17 +89,17 @@ _CASES = {
     _Case.SMALL: -4.5,
     _Case.OTHER: -5.4,
 }
-"""Log-odds that words are meant as a name, by their case."""
+"""Log-odds that words are a name, by their case."""
 
 _RARITIES = {UNKNOWN: 4.7, ORDINARY: 3.5, COMMON: 2.1, VERY_COMMON: 0.4, FUNCTION: 0.05}
-"""What each word adds to that, by how common it is in English."""
+"""Log-odds that each word adds, by how common it is in English."""
 
 LOOSER, FUZZY = -0.1, -1.0
-"""What is added by each rung below an equal case, and by a slip."""
+"""Log-odds added for each rung below CASE, and for a misspelt name."""
 
 
 def split_sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the sentences of a text start and end; one that does not end is cut at a space."""
+    """Yield the start and end of each sentence; a sentence that is too long is cut at a space."""
     start = 0
     for end in _sentence_ends(text):
         while end - start > LONGEST_SENTENCE:
@@ -121,17 +121,18 @@ def _sentence_ends(text: str) -> Iterator[int]:
 
 
 def _has_case(text: str) -> bool:
-    """Return whether capitals distinguish the words of a text: some have one that no sentence begins with."""
+    """Return whether a text uses capitals inside its sentences, and not only capitals."""
     inside = sum(match[0].isupper() for match in _INSIDE.finditer(text))
     return inside * _RARE_CAPITALS > len(_WORD.findall(text)) and text != text.upper()
 
 
 _Level = Callable[[str], int]
-"""Returns how common a folded word is in the language of a text, UNKNOWN to FUNCTION."""
+"""A function that returns how common a folded word is in the language of a text, UNKNOWN to FUNCTION."""
 
 
 def _is_headline(sentence: Question, level: _Level) -> bool:
-    """Return whether every content word of a sentence has a capital, ordinary words among them, or all letters have."""
+    """Return whether a sentence is a headline: all its content words have capitals, also common ones, or all
+    letters."""
     text = sentence.text
     content = [token for token in sentence.tokens if token.is_word and level(token.text) != FUNCTION]
     if len(content) < 2 or not all(text[token.start].isupper() for token in content if token.text.isalpha()):
@@ -143,7 +144,7 @@ def _is_headline(sentence: Question, level: _Level) -> bool:
 
 
 class TextLinker:
-    """A finder of the mentions of running text, by strict links, the case of words and how common these are."""
+    """A finder of mentions in running text, by strict links, the case of words and how common they are."""
 
     def __init__(self, names: NameLookup) -> None:
         self.kb = names.kb
@@ -155,7 +156,7 @@ class TextLinker:
         self.lengths = frozenset(length for length in names.kb.manifest.lengths if length <= _LONGEST_MENTION)
 
     def link(self, text: str, *, threshold: float, limit: int | None, context: bool = False) -> LinkedText:
-        """Link a text; mentions that score below the threshold are left out."""
+        """Return the mentions of a text that score at least the threshold."""
         require_text(text, "text")
         limit = read_limit(limit, "limit")
         if context and self.context is None:
@@ -170,16 +171,16 @@ class TextLinker:
             sentences = [Question.read(text[start:end]) for start, end in batch]
             links = link_all_strictly(self.kb, sentences, [self.ngrams_of(sentence) for sentence in sentences])
             misspelt = link_slips(self.kb, sentences, links)
-            for (offset, _), sentence, own in zip(batch, sentences, map(add, links, misspelt), strict=True):
-                own_case = cased and not _is_headline(sentence, self.level)
-                weighed = _weigh(sentence, own, self.level, cased=own_case, threshold=threshold)
+            for (offset, _), sentence, sentence_links in zip(batch, sentences, map(add, links, misspelt), strict=True):
+                sentence_cased = cased and not _is_headline(sentence, self.level)
+                weighed = _weigh(sentence, sentence_links, self.level, cased=sentence_cased, threshold=threshold)
                 mentions += self.link_sentence(
                     sentence, offset, weighed, threshold=threshold, limit=limit, ranker=ranker
                 )
         return LinkedText(text, tuple(mentions))
 
     def level_in_languages(self, word: str) -> int:
-        """Return how common a word is in the languages of questions: as in English, where these have no table of it."""
+        """Return how common a word is in the languages of questions; content words as in English."""
         if word in self.function_words:
             return FUNCTION
         return VERY_COMMON if word in self.hinting_words else commonness(word)
@@ -200,14 +201,14 @@ class TextLinker:
         limit: int | None,
         ranker: ContextRanker | None,
     ) -> list[LinkedMention]:
-        """Choose the mentions of a sentence, the most certain first, of equally certain ones the longest."""
+        """Return the mentions of a sentence, chosen by certainty, then by length."""
         mentions: dict[int, LinkedMention] = {}
         covered: set[int] = set()
         for odds, links in weighed:
             characters = range(min(link.start for link in links), max(link.end for link in links))
             if not covered.isdisjoint(characters):
                 continue
-            covered.update(characters)  # an ambiguous name is left out, but none inside it takes its place
+            covered.update(characters)  # a name inside never replaces an ambiguous one
             bearers = rank_by_name(self.kb, links)
             bearers = ranker.rank(sentence, bearers) if ranker else bearers
             score = _sigmoid(odds) * float(bearers.prior.values[0])
@@ -224,17 +225,17 @@ class TextLinker:
 def _weigh(
     sentence: Question, links: Sequence[Link], level: _Level, *, cased: bool, threshold: float
 ) -> list[tuple[float, list[Link]]]:
-    """Return the links of each n-gram that may be a name with its log-odds, the most certain first."""
+    """Return the log-odds and links of each n-gram that may be a name, the most certain first."""
     groups: dict[tuple[int, int], list[Link]] = {}
     for link in links:
         groups.setdefault((link.ngram.start, link.ngram.end), []).append(link)
     weighed = []
-    for own in groups.values():
-        if not _may_be_mention(sentence, own[0].ngram, level):
+    for group in groups.values():
+        if not _may_be_mention(sentence, group[0].ngram, level):
             continue
-        odds = max(_log_odds(sentence, link, level, cased=cased) for link in own)
+        odds = max(_log_odds(sentence, link, level, cased=cased) for link in group)
         if _sigmoid(odds) >= threshold:
-            weighed.append((odds, own))
+            weighed.append((odds, group))
     return sorted(weighed, key=lambda pair: (-pair[0], pair[1][0].start - pair[1][0].end, pair[1][0].start))
 
 
@@ -243,24 +244,24 @@ def _sigmoid(odds: float) -> float:
 
 
 def _log_odds(sentence: Question, link: Link, level: _Level, *, cased: bool) -> float:
-    """Return the log-odds that words are meant as a name: by their case, how common they are, and the rung."""
+    """Return the log-odds that words are a name, from their case, how common they are, and the rung."""
     tokens = sentence.tokens[link.ngram.first : link.ngram.last + 1]
     levels = [_level_of(token.text, level) for token in tokens if token.is_word] or [COMMON]
-    odds = _CASES[_case_of(sentence, link, cased=cased, content=sum(own != FUNCTION for own in levels))]
-    odds += sum(_RARITIES[own] for own in levels)
+    odds = _CASES[_case_of(sentence, link, cased=cased, content=sum(word_level != FUNCTION for word_level in levels))]
+    odds += sum(_RARITIES[word_level] for word_level in levels)
     return odds + (FUZZY if link.rung is Rung.FUZZY else LOOSER * max(0, link.rung - Rung.CASE))
 
 
 def _level_of(word: str, level: _Level) -> int:
-    """Return how common a word is; a number or a letter is as common as words are."""
+    """Return how common a word is; numbers and single letters count as common words."""
     return COMMON if len(word) == 1 or word.isdigit() else level(word)
 
 
 def _case_of(sentence: Question, link: Link, *, cased: bool, content: int) -> _Case:
-    """Return how the words of a link are written; `content` counts its content words."""
+    """Return the case of a link's words; `content` is the number of content words."""
     words, name = sentence.text[link.start : link.end], link.name
     small, capitals = words == words.lower(), words == words.upper()
-    if small and capitals and not words.isdigit():  # no letter that has a case
+    if small and capitals and not words.isdigit():  # no letter with case
         return _Case.PROPER
     if not cased:
         return _Case.PHRASE if content > 1 else _Case.UNCASED
@@ -274,9 +275,10 @@ def _case_of(sentence: Question, link: Link, *, cased: bool, content: int) -> _C
 
 
 def _may_be_mention(sentence: Question, ngram: Ngram, level: _Level) -> bool:
-    """Leave out function words, which titles such as `It` would flood, but for titles and codes as they are written.
+    """Return whether an n-gram may be a name: it has a content word, or is written like a title or a code.
 
-    `The Who` may be a name where every word is a capital, and `OR` where the sentence has small letters.
+    Function words match many titles, such as `It`. `The Who` passes because each word has a capital, and `OR` if the
+    sentence has lower-case letters.
     """
     if has_content(ngram.form) and any(level(word) != FUNCTION for word in ngram.form.split(" ")):
         return True

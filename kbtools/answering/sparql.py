@@ -1,4 +1,4 @@
-"""The SPARQL query that fetches the answers of a pair from an endpoint: Freebase's, Wikidata's, or any other."""
+"""The SPARQL query that fetches the answers of a pair from an endpoint of Freebase, Wikidata or another base."""
 
 import re
 
@@ -14,13 +14,13 @@ _FORBIDDEN = re.compile(
     r"[^A-Za-z0-9._~:/?#@!$&'()*+,;=%\-\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000dffff]"
     r"|%(?![0-9A-Fa-f]{2})|[\U0001fffe-\U0001ffff]"
 )
-"""Characters that no IRI may hold (RFC 3987), brackets anywhere; endpoints refuse more than SPARQL's grammar does."""
+"""Characters not allowed in an IRI (RFC 3987), and brackets, which endpoints also refuse."""
 
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def winner_query(result: Result) -> str:
-    """Write the query of the winning pair, or a comment of one line that says why there is none."""
+    """Return the query for the winning pair, or a one-line comment that says why there is none."""
     if not result.candidates:
         return "# no candidates"
     if not result.answered:
@@ -33,16 +33,16 @@ def winner_query(result: Result) -> str:
 
 
 def object_query(subject: str, relation: str) -> str:
-    """Write the query for every object of a subject and a relation; raise NoIRI where one of them is no IRI.
+    """Return the query for all objects of a subject and a relation; raise NoIRI if either has no IRI.
 
-    Whole IRIs stay. Beside a topic of Freebase a relation is Freebase's, through a mediator (`a..b`) a path of two
-    steps; beside an entity of Wikidata it is Wikidata's. No namespace is made up for any other id.
+    Whole IRIs are kept. A relation of a Freebase topic is Freebase's, and a mediator (`a..b`) becomes a path of two
+    steps; a relation of a Wikidata entity is Wikidata's. Other ids have no namespace.
     """
     return f"SELECT ?object WHERE {{ {_subject_iri(subject)} {_relation_path(subject, relation)} ?object }}"
 
 
 def subject_query(target: str, relation: str) -> str:
-    """Write the query for every subject of a relation and an object; raise NoIRI as `object_query` does."""
+    """Return the query for all subjects of a relation and an object; raise NoIRI as `object_query` does."""
     return f"SELECT ?x WHERE {{ ?x {_relation_path(target, relation)} {_subject_iri(target)} }}"
 
 
@@ -58,19 +58,19 @@ def _subject_iri(subject: str) -> str:
 
 def _relation_path(subject: str, relation: str) -> str:
     full = _in_full(relation, _WIKIDATA_DIRECT)
-    # A number alone is a relation of Wikidata only beside an entity of it.
+    # A bare number is a Wikidata relation only beside a Wikidata entity.
     if full and (_ABSOLUTE.match(relation) or WIKIDATA.fullmatch(subject)):
         return _iri(full)
     if TOPIC.fullmatch(subject) and _FREEBASE_RELATION.fullmatch(relation):
-        # A path of two steps, `a/b`, through the mediator that stands between.
+        # A path of two steps, `a/b`, through the mediator.
         return "/".join(_iri(FREEBASE_NAMESPACE + step) for step in relation.split(".."))
     raise NoIRI(f"no query: {relation!r} is no IRI, and no relation of Freebase or Wikidata", id=relation)
 
 
 def _in_full(spelling: str, wikidata: str) -> str | None:
-    """Return the IRI of an id: Wikidata's in a namespace, one under a usual prefix (`dbr:Berlin`), or the IRI itself.
+    """Return the IRI of an id: Wikidata's, one with a common prefix (`dbr:Berlin`), or the id itself if it is one.
 
-    None for any other.
+    None for any other id.
     """
     if "://" in spelling and _ABSOLUTE.match(spelling):
         return spelling
@@ -83,5 +83,5 @@ def _in_full(spelling: str, wikidata: str) -> str | None:
 
 
 def _iri(full: str) -> str:
-    """Write an IRI reference; what the grammar forbids is percent-encoded."""
+    """Return an IRI reference with forbidden characters percent-encoded."""
     return "<" + _FORBIDDEN.sub(lambda match: "".join(f"%{byte:02X}" for byte in match.group().encode()), full) + ">"

@@ -1,4 +1,4 @@
-"""Teaching: questions with what they mean become taught questions, and what these change is measured."""
+"""Teaching: lessons become taught questions, and their effect is measured."""
 
 import csv
 import json
@@ -32,10 +32,10 @@ from kbtools.text.question import MarkedQuestion, Question
 _COLUMNS = ("question", "subject", "relation", "answer")
 
 _ONE_BY_ONE, _FOLDS = 60, 10
-"""Up to so many taught questions each is left out alone; of more, a tenth at a time."""
+"""The largest number of taught questions that are held out one by one, and the folds of a larger number."""
 
 MOST_LETTERS = 2_000
-"""Characters of a taught question."""
+"""The most characters of a taught question."""
 
 _SHOWN, _VALUES = 20, 1_000
 """Relations that a message lists, and objects whose texts are compared with an answer."""
@@ -43,7 +43,7 @@ _SHOWN, _VALUES = 20, 1_000
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A question with what is meant as a person writes it: ids or names, or the answer alone."""
+    """A question and its meaning as a person writes it: subject and relation by id or name, or only the answer."""
 
     question: str
     subject: str = ""
@@ -53,7 +53,7 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class _TaughtRelation:
-    """A relation with its taught questions, and how many of them are right when they are left out."""
+    """A relation, the number of its taught questions, and the share right before teaching and when held out."""
 
     relation: str
     questions: int
@@ -63,11 +63,11 @@ class _TaughtRelation:
 
 @dataclass(frozen=True, slots=True)
 class TeachingReport(Record):
-    """The effect of taught questions: the share that is right when each is left out, before and after teaching.
+    """The effect of teaching: the share of taught questions that is right before, and after, each held out in turn.
 
-    `low` and `high` bound 95 % of the gain. `untaught` counts the relations without a question and `first_untaught`
-    lists some; `wrong` are the questions that are answered otherwise than taught, `left_out` those about an entity or a
-    relation that the knowledge base lacks.
+    `low` and `high` are the 95 % interval of the gain. `untaught` counts the relations without a question, and
+    `first_untaught` lists some. `wrong` lists the questions still answered wrongly; `left_out` counts those about an
+    entity or relation that the knowledge base lacks.
     """
 
     questions: int
@@ -85,8 +85,8 @@ class TeachingReport(Record):
 def read_lessons(path: Path) -> list[Lesson]:
     """Read lessons from JSON Lines, or from a table with tabs or commas between its columns.
 
-    A table without a header has question and answer, or question, subject and relation, or subject, relation, object
-    and question as SimpleQuestions has them. Raises InputError for another file.
+    A table without a header has the columns question, answer, or question, subject, relation, or subject, relation,
+    object, question as in SimpleQuestions. Raises InputError for any other file.
     """
     if not path.is_file():
         raise SourceMissing(f"{path}: no such file of questions", path=str(path))
@@ -116,7 +116,7 @@ def _lines_of(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _read_lesson(record: object, where: str) -> Lesson:
-    """Read a lesson by the names of its columns; raise WrongFormat without a question."""
+    """Return the lesson of a record; raise WrongFormat if its fields do not make one."""
     cells = record if isinstance(record, dict) else {}
     lesson = Lesson(*(" ".join(str(cells.get(name) or "").split()) for name in _COLUMNS))
     if not lesson.question or not (lesson.answer or (lesson.subject and lesson.relation)):
@@ -125,27 +125,27 @@ def _read_lesson(record: object, where: str) -> Lesson:
 
 
 def teach(answerer: Answerer, lessons: Iterable[Lesson], *, problems: list[str] | None = None) -> list[TaughtQuestion]:
-    """Keep lessons in the file of taught questions, in the place of those about the same questions.
+    """Save lessons in the file of taught questions, replacing those with the same question.
 
-    Raises BadArgument where there is no such file. A lesson that cannot be understood is told in `problems`; without
-    such a list BadQuestions is raised, and none is kept.
+    Raises BadArgument if there is no such file. A lesson that cannot be resolved is described in `problems`; without
+    such a list BadQuestions is raised and nothing is saved.
     """
     file, taught = require_file(answerer), []
     for lesson in lessons:
         try:
-            taught.append(_understand(answerer, lesson))
+            taught.append(_resolve(answerer, lesson))
         except BadQuestions as error:
             if problems is None:
                 raise
             problems.append(f"{lesson.question!r}: {error}")
     if taught:
         new = {same_text(question.question): question for question in taught}
-        file.change(lambda old: [*(one for one in old if same_text(one.question) not in new), *new.values()])
+        file.change(lambda old: [*(lesson for lesson in old if same_text(lesson.question) not in new), *new.values()])
     return taught
 
 
 def teach_one(answerer: Answerer, *words: str) -> TaughtQuestion:
-    """Teach one lesson by its words; raise as `teach` does."""
+    """Teach one lesson, given by its fields; raise as `teach` does."""
     (taught,) = teach(answerer, [Lesson(*words)])
     return taught
 
@@ -154,20 +154,20 @@ def forget(answerer: Answerer, text: str) -> bool:
     """Remove a taught question; return whether it was there."""
     file = require_file(answerer)
     count = len(file.read())
-    kept = file.change(lambda old: [one for one in old if same_text(one.question) != same_text(text)])
+    kept = file.change(lambda old: [question for question in old if same_text(question.question) != same_text(text)])
     return len(kept) < count
 
 
 def require_file(answerer: Answerer) -> TaughtFile:
-    """Return the file of taught questions; raise BadArgument where there can be none."""
+    """Return the file of taught questions; raise BadArgument if there is none."""
     file = answerer.teaching.file
     if file is None:
         raise BadArgument("there is no file for taught questions; name one in KBTOOLS_TAUGHT", name="taught")
     return file
 
 
-def _understand(answerer: Answerer, lesson: Lesson) -> TaughtQuestion:
-    """Find the pair that a lesson means; raise BadQuestions if the knowledge base has none, or several."""
+def _resolve(answerer: Answerer, lesson: Lesson) -> TaughtQuestion:
+    """Return the pair that a lesson means; raise BadQuestions if the knowledge base has none, or several."""
     question = " ".join(lesson.question.split())
     if not 0 < len(question) <= MOST_LETTERS or not (lesson.answer or (lesson.subject and lesson.relation)):
         raise BadQuestions(
@@ -177,8 +177,8 @@ def _understand(answerer: Answerer, lesson: Lesson) -> TaughtQuestion:
     kb = answerer.kb
     if lesson.subject:
         subjects = _find_subjects(kb, lesson.subject)
-        own = kb.relations_of(subjects)
-        pairs = list(zip(np.repeat(subjects, np.diff(own.starts)).tolist(), own.values.tolist(), strict=True))
+        grouped = kb.relations_of(subjects)
+        pairs = list(zip(np.repeat(subjects, np.diff(grouped.starts)).tolist(), grouped.values.tolist(), strict=True))
     else:
         (pool,) = answerer.opened(answerer.system()).gather([Question.read(question)]).pools
         pairs = list(zip(pool.subject_of_pair.tolist(), pool.relation_of_pair.tolist(), strict=True))
@@ -190,22 +190,25 @@ def _understand(answerer: Answerer, lesson: Lesson) -> TaughtQuestion:
     if lesson.answer:
         rows = _answer_rows(kb, lesson.answer)
         objects = zip(pairs, kb.objects_of(pairs), strict=True)
-        pairs = [pair for pair, own in objects if _leads_to(kb, own, rows, lesson.answer)]
-    # A fact is read backwards where no pair reads it forwards.
+        pairs = [pair for pair, own_objects in objects if _leads_to(kb, own_objects, rows, lesson.answer)]
+    # A pair read forwards is preferred.
     pairs = [pair for pair in pairs if not kb.relations[pair[1]].startswith(MARK)] or pairs
     ids = kb.ids(np.array([subject for subject, _ in pairs], dtype=np.uint32))
-    meant = [TaughtQuestion(question, own, kb.relations[pair[1]]) for own, pair in zip(ids, pairs, strict=True)]
+    meant = [
+        TaughtQuestion(question, subject_id, kb.relations[relation])
+        for subject_id, (_, relation) in zip(ids, pairs, strict=True)
+    ]
     if not meant:
-        leads = "no subject and relation in it have the answer" if lesson.answer else "no fact has"
-        raise BadQuestions(f"{leads} {lesson.answer or f'{lesson.subject} {lesson.relation}'}")
+        problem = "no subject and relation in it have the answer" if lesson.answer else "no fact has"
+        raise BadQuestions(f"{problem} {lesson.answer or f'{lesson.subject} {lesson.relation}'}")
     if len(meant) > 1:
-        named = ", ".join(f"{one.subject} {one.relation}" for one in meant[:_SHOWN])
-        raise BadQuestions(f"{len(meant)} pairs have this answer, choose one with subject and relation: {named}")
+        pairs_text = ", ".join(f"{taught.subject} {taught.relation}" for taught in meant[:_SHOWN])
+        raise BadQuestions(f"{len(meant)} pairs have this answer, choose one with subject and relation: {pairs_text}")
     return meant[0]
 
 
 def _find_subjects(kb: KnowledgeBase, spelling: str) -> EntityRows:
-    """Return the rows of an id, else of the strictest bearers of a name."""
+    """Return the row of an id, or else of the strictest bearers of a name."""
     entity_id = canonical_id(spelling)
     (row,) = kb.rows([spell_entities(kb, [entity_id]).get(entity_id, entity_id)])
     if row is not None:
@@ -219,21 +222,21 @@ def _find_subjects(kb: KnowledgeBase, spelling: str) -> EntityRows:
 
 
 def _answer_rows(kb: KnowledgeBase, answer: str) -> set[int]:
-    """Return the rows of the entities that an answer may be by its id or its name."""
+    """Return the rows of the entities with an id or a name."""
     named = [row for link in link_name(kb, answer) for row in link.entities.tolist()]
     return {row for row in kb.rows([canonical_id(answer)]) if row is not None} | set(named)
 
 
 def _leads_to(kb: KnowledgeBase, objects: EntityRows, rows: set[int], answer: str) -> bool:
-    """Return whether an answer is among objects, or is the text of a value among the first of them."""
+    """Return whether an answer is among objects, or is the text of a literal among the first of them."""
     if not rows.isdisjoint(objects.tolist()):
         return True
-    texts = (literal_text(own) for own in kb.ids(objects[:_VALUES]) if is_literal(own))
+    texts = (literal_text(entity_id) for entity_id in kb.ids(objects[:_VALUES]) if is_literal(entity_id))
     return normal_form(answer) in map(normal_form, texts)
 
 
 def report(answerer: Answerer, *, system: System | None = None) -> TeachingReport:
-    """Measure what the taught questions change; each is asked after the others were taught alone."""
+    """Return the effect of the taught questions, each asked with only the other folds taught."""
     system = system or answerer.system()
     file, taught = require_file(answerer), answerer.teaching.newest()
     inverse = any(question.relation.startswith(MARK) for question in taught.questions)
@@ -242,19 +245,19 @@ def report(answerer: Answerer, *, system: System | None = None) -> TeachingRepor
     before, now = right(view.opened(system), taught), right(opened, taught)
     after = np.zeros(len(taught))
     folds = np.arange(len(taught)) % (len(taught) if len(taught) <= _ONE_BY_ONE else _FOLDS)
-    # Shuffled, since neighbours of a file are often about one relation.
+    # Shuffled because neighbouring lines of a file are often about one relation.
     np.random.default_rng(0).shuffle(folds)
     for fold in np.unique(folds):
-        rest, own = taught.subset(folds != fold), folds == fold
-        after[own] = right(view.open_system(system, rest), taught.subset(own))
+        rest, held_out = taught.subset(folds != fold), folds == fold
+        after[held_out] = right(view.open_system(system, rest), taught.subset(held_out))
     low, high = mean_interval(after - before)
     relations = np.array([question.relation for question in taught.questions])
     by_relation = [
-        _TaughtRelation(name, int(own.sum()), float(before[own].mean()), float(after[own].mean()))
+        _TaughtRelation(name, int(members.sum()), float(before[members].mean()), float(after[members].mean()))
         for name in sorted(set(relations.tolist()))
-        for own in [relations == name]
+        for members in [relations == name]
     ]
-    untaught = [relation for relation in answerer.kb.relations if relation not in {one.relation for one in by_relation}]
+    untaught = [relation for relation in answerer.kb.relations if relation not in set(relations.tolist())]
     return TeachingReport(
         questions=len(taught),
         before=float(before.mean()) if len(taught) else 0.0,
@@ -270,12 +273,13 @@ def report(answerer: Answerer, *, system: System | None = None) -> TeachingRepor
 
 
 def right(opened: OpenedSystem, taught: Taught) -> NDArray[np.float64]:
-    """Return how likely each taught question is answered by its pair, of those tied for the first place."""
-    return expect(opened, [AnnotatedQuestion(one.subject, one.relation, "", one.question) for one in taught.questions])
+    """Return the probability that each taught question is answered right, with ties broken at random."""
+    questions = [AnnotatedQuestion(lesson.subject, lesson.relation, "", lesson.question) for lesson in taught.questions]
+    return expect(opened, questions)
 
 
 def expect(opened: OpenedSystem, questions: Sequence[AnnotatedQuestion]) -> NDArray[np.float64]:
-    """Return how likely each question is answered by its gold pair, 0 for one that cannot be: (questions,)."""
+    """Return the probability that the gold pair of each question comes first, 0 if it is no candidate: (questions,)."""
     if not questions:
         return np.zeros(0)
     gold = find_gold(opened.kb, questions)
@@ -287,7 +291,7 @@ def expect(opened: OpenedSystem, questions: Sequence[AnnotatedQuestion]) -> NDAr
 
 
 def taught_lines(answerer: Answerer, result: Result) -> list[str]:
-    """Return what was taught nearest to a question, and what came first before anything was taught."""
+    """Return lines on the nearest taught question, and on the first candidate without teaching."""
     taught = answerer.teaching.newest()
     if not result.taught or not result.candidates:
         return []

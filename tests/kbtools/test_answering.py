@@ -235,7 +235,7 @@ def test_a_long_question_is_read_up_to_a_limit_that_is_told(sample_memory: Answe
     assert "Hamlet" in {one.subject_name for one in sample_memory.query("who wrote hamlet " + text, top=0).candidates}
     assert 500_000 < result.unread < len(text) - 10_000
     most = "only the first 10,000 words and marks are read, or in scripts without spaces 2,000 letters"
-    assert f"{most}: {result.unread:,} characters are not" in explain(result)
+    assert f"{most}: {result.unread:,} characters were not read" in explain(result)
 
 
 def test_a_question_of_as_many_runs_as_are_read_is_read_whole(sample_memory: Answerer) -> None:

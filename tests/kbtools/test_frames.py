@@ -46,7 +46,7 @@ def test_no_results_are_an_empty_table() -> None:
 
 @pytest.mark.parametrize("results", [["text"], [7], "text", None, 7])
 def test_what_has_no_table_is_refused(results: Any) -> None:
-    with pytest.raises(BadArgument, match="a table is of results of one kind"):
+    with pytest.raises(BadArgument, match="a table takes results of one kind"):
         kbtools.to_arrow(results)
 
 

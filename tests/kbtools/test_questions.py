@@ -112,7 +112,7 @@ def test_a_header_is_left_out_and_named(
 
     assert [gold.text for gold in read_annotated(path)] == ["who wrote it?"]
     assert list(read_questions(path)) == ["who wrote it?"]
-    assert caplog.messages == [f"{path}:1: left out a header, {header!r}"] * 2
+    assert caplog.messages == [f"{path}:1: skipped the header, {header!r}"] * 2
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_head_above_the_questions_is_left_out_and_named(
 ) -> None:
     line = "\t" * header.count("\t") + "who wrote it"
     assert list(read_questions(write(f"{header}\n{line}\n"))) == ["who wrote it"]
-    assert f"left out a header, {header!r}" in caplog.text
+    assert f"skipped the header, {header!r}" in caplog.text
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ def test_the_bearers_with_the_most_facts_are_candidates_of_equal_ones_the_first(
 
     assert {candidate.subject for candidate in result.candidates} == {"a", "c", "e"}
     assert result.bearers_left_out == 2
-    assert "of a name's bearers the" in closing_lines(result)[0]
+    assert "bearers of a name with the most facts are candidates" in closing_lines(result)[0]
     assert closing_lines(result)[0].endswith("2 are left out")
 
 
