@@ -1,1 +1,1 @@
-"""Linking: from the words of a question to the entities that bear them as a name, strictly, then fuzzily."""
+"""Linking: from the words of a question to the entities with that name, strictly, then fuzzily."""

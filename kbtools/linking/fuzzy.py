@@ -1,4 +1,4 @@
-"""Fuzzy linking: from words of a question that strict linking leaves unexplained to the names that resemble them."""
+"""Fuzzy linking: from words of a question that no strict link explains to similar names."""
 
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -21,52 +21,51 @@ from kbtools.text.readings import inner_ngrams
 from kbtools.text.rungs import Form, Rung
 
 _LONGEST_SPAN = 10
-"""Words of a mention that may be misspelt; few names have more, and the n-grams to look up grow with it."""
+"""The most words of a misspelt mention; few names are longer, and longer ones mean more n-grams to look up."""
 
 SPANS_TRIED, _MOST_OUTSIDE = 24, 1
-"""Mentions that are looked up fuzzily before a question is given up, and words such as `is` inside one.
+"""The most mentions per question that are looked up fuzzily, and the most words such as `is` inside one.
 
 Of 800 validation questions of FBSQ with a slip, the right name comes first for 89.9 % with 8 and none, 91.2 % with 24
 and none, 92.0 % with 24 or 32 and one.
 """
 
 SLIPS_CUTOFF, _SLIP_CUTOFF = 80.0, 70.0
-"""Similarity of a name with several slips, 0 to 100, and of one with a single slip or a word more or less."""
+"""Lowest similarity, 0 to 100, of a name with several slips, and of one with a single slip or a word more or less."""
 
 _MOST_INNER = 480
-"""Parts of words without spaces that are looked up fuzzily, those of some 24 characters: a quarter of a second at the
-size of FB5M, where a question would have no candidate otherwise."""
+"""The most parts of words without spaces that are looked up fuzzily, all those of some 24 characters. It takes 0.25 s
+at the size of FB5M, only for questions that would have no candidate."""
 
 _REACH = 5
-"""Words of a name on either side of one with a slip, in running text."""
+"""The most words of a name before or after the misspelt one, in running text."""
 
 _ARTICLES = frozenset({"a", "an", "the"})
 
-# The next two: accuracy on 2,000 validation questions of FBSQ is the same with half and twice as much, and 800 with a
-# slip in the name (benchmarks/slips.py) have the entity in the pool for 96 %.
+# The next two: accuracy on 2,000 validation questions of FBSQ is the same with half and twice the values, and of 800
+# with a misspelt name (benchmarks/slips.py) 96 % have the entity in the pool.
 _NAMES_KEPT = 10
-"""Names that resemble a mention, the nearest first."""
+"""The most similar names that a misspelt mention may link to."""
 
 _SHARPNESS, _FEWER, _REWRITTEN = 10.0, 1.0, -1.0
-"""Log-probability of similarity, of a word more, and of a name found by a rewriting, among names alike."""
+"""Log-probability per logarithm of similarity, per word more, and for a rewritten name, among similar names."""
 
 
 _NOBODY = np.empty(0, dtype=np.uint32)
 
 
 def link_fuzzily(kb: KnowledgeBase, ngrams: Sequence[Ngram], *, cutoff: float = 0.0) -> list[list[Link]]:
-    """Link each n-gram to the names most similar to it, at most twenty (paper, section Focused Pruning).
+    """Return links from each n-gram to the most similar names, at most twenty (paper, section Focused Pruning).
 
-    The likeliest to be meant comes first. The cutoff leaves out names within two edits, too, where the n-gram may be
-    no name.
+    They are sorted by likelihood. The cutoff also applies to names within two edits.
     """
     similar = kb.similar([ngram.form for ngram in ngrams]) if ngrams else []
-    similar = [[name for name in own if name.similarity >= cutoff] for own in similar]
-    forms = [name.form for own in similar for name in own]
+    similar = [[name for name in names if name.similarity >= cutoff] for names in similar]
+    forms = [name.form for names in similar for name in names]
     matches = kb.lookup(forms) if forms else {}
     return [
-        limit_entities(kb, [link for name in own for link in links_to(matches, ngram, name.form, name.similarity)])
-        for ngram, own in zip(ngrams, similar, strict=True)
+        limit_entities(kb, [link for name in names for link in links_to(matches, ngram, name.form, name.similarity)])
+        for ngram, names in zip(ngrams, similar, strict=True)
     ]
 
 
@@ -77,11 +76,11 @@ def links_to(
     similarity: float,
     *,
     weight: float = 0.0,
-    but: EntityRows = _NOBODY,
+    without: EntityRows = _NOBODY,
 ) -> Iterator[Link]:
-    """Yield links of an n-gram to the names stored under a form, without the entities in `but`."""
+    """Yield links from an n-gram to the names stored under a form, without the entities in `without`."""
     for match in matches.get(form, ()):
-        entities = match.entities[np.isin(match.entities, but, invert=True)] if len(but) else match.entities
+        entities = match.entities[np.isin(match.entities, without, invert=True)] if len(without) else match.entities
         if len(entities):
             own_weight = weight if match.form is Form.NORMAL else weight + _REWRITTEN
             yield Link(
@@ -91,7 +90,7 @@ def links_to(
 
 
 class NearName(NamedTuple):
-    """A name that resembles an n-gram, by its form."""
+    """A name that resembles an n-gram, given by its form."""
 
     ngram: Ngram
     form: str
@@ -100,24 +99,25 @@ class NearName(NamedTuple):
 
     @property
     def order(self) -> tuple[int, float, int, int]:
-        """Sort the nearest name first: words in favour, similarity, length and place of the n-gram."""
+        """The sort key, nearest first: by words in favour, similarity, then length and place of the n-gram."""
         return (-self.resemblance.score, -self.similarity, self.ngram.first - self.ngram.last, self.ngram.first)
 
 
 def _begins_and_ends_well(ngram: Ngram, weak: Container[str]) -> bool:
-    """Return whether a name may begin and end as an n-gram does: with an initial, or no word that says little."""
+    """Return whether the first and last word of an n-gram are not weak words, or are initials."""
     words = ngram.form.split(" ")
     return all(len(word) == 1 or word not in weak for word in (words[0], words[-1]))
 
 
 def _nearest(similar: Sequence[tuple[Ngram, list[SimilarName]]]) -> list[NearName]:
-    """Return the names that n-grams may be misspellings of, among those similar to each, the nearest first."""
+    """Return the nearest of the similar names of n-grams, nearest first."""
     names: list[NearName] = []
     slip: Ngram | None = None
-    for ngram, own in similar:
+    for ngram, candidates in similar:
         if slip and not (ngram.first <= slip.first and slip.last <= ngram.last):
-            continue  # one slip explains all of its words, so that only a longer mention could be nearer
-        for name in own:
+            # One slip explains all of its words, so only a longer mention could be nearer.
+            continue
+        for name in candidates:
             alike = resemblance(ngram.form, name.form)
             if alike and (alike.slips <= 1 or name.similarity >= SLIPS_CUTOFF):
                 names.append(NearName(ngram, name.form, name.similarity, alike))
@@ -126,10 +126,7 @@ def _nearest(similar: Sequence[tuple[Ngram, list[SimilarName]]]) -> list[NearNam
 
 
 class Misspelling:
-    """The misspelt mentions of questions.
-
-    A content word is suspect if strict links leave it unexplained.
-    """
+    """The misspelt mentions of questions, around content words that no strict link explains."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
@@ -138,10 +135,10 @@ class Misspelling:
     def links(
         self, questions: Sequence[Question], *, strict: Sequence[Sequence[Link | StrictMatch]] | None = None
     ) -> list[list[Link]]:
-        """Link the n-grams around suspect words of each question to the names that resemble them, the nearest first.
+        """Return links from n-grams with unexplained words to similar names, nearest first.
 
-        Entities that are linked strictly keep their stricter link. The weight of a link says how much less its name
-        resembles the mention than the nearest name does.
+        Strictly linked entities are left out. The weight of a link compares the resemblance of its name with the
+        nearest.
         """
         strict = [()] * len(questions) if strict is None else strict
         links: list[list[Link]] = [[] for _ in questions]
@@ -174,14 +171,16 @@ class Misspelling:
             for name in names:
                 weight = _SHARPNESS * math.log(min(1.0, name.similarity / names[0].similarity))
                 weight += _FEWER * (name.resemblance.score - names[0].resemblance.score)
-                to_name = links_to(matches, name.ngram, name.form, name.similarity, weight=weight, but=linked[place])
+                to_name = links_to(
+                    matches, name.ngram, name.form, name.similarity, weight=weight, without=linked[place]
+                )
                 links[place] += limit_entities(self.kb, list(to_name))
         return links
 
     def near_names(
         self, spans: Mapping[int, Sequence[Ngram]], *, cutoff: float, edits_only: bool, shortest: int = 0
     ) -> dict[int, list[NearName]]:
-        """Return the names that n-grams of each question may be misspellings of, for all questions in one look-up."""
+        """Return the names that n-grams may be misspellings of, with one look-up for all questions."""
         forms = [ngram.form for own in spans.values() for ngram in own]
         similar = iter(self.kb.similar(forms, cutoff=cutoff, edits_only=edits_only) if forms else ())
         return {
@@ -195,9 +194,9 @@ class Misspelling:
         }
 
     def spans(self, questions: Sequence[Question], strict: Sequence[Sequence[Link | StrictMatch]]) -> list[list[Ngram]]:
-        """Return the first n-grams of each question that have a suspect word and could be a name.
+        """Return the n-grams of each question to try, which have an unexplained word and could be a name.
 
-        Those that begin and end well come first, then the longest. A single word is misspelt only if no name has it.
+        Those with good first and last words come first, then the longest. A single word must be in no name at all.
         """
         suspects = [self.suspects(question, own) for question, own in zip(questions, strict, strict=True)]
         words = [word for own in suspects for word in own.values()]
@@ -209,7 +208,7 @@ class Misspelling:
         ]
 
     def suspects(self, question: Question, strict: Sequence[Link | StrictMatch]) -> dict[int, str]:
-        """Return the content words of a question that no strict link explains, by their place among the words."""
+        """Return the content words of a question that no strict link explains, by their place among its words."""
         words = [(place, token.text) for place, token in enumerate(question.tokens) if token.is_word]
         content = [(position, place, text) for position, (place, text) in enumerate(words) if self.content.has(text)]
         mentions = {(link.ngram.first, link.ngram.last): link.ngram.form for link in strict} if content else {}
@@ -219,7 +218,7 @@ class Misspelling:
         return {position: text for position, place, text in content if place not in explained}
 
     def spans_around(self, question: Question, suspects: set[int], unknown: set[int]) -> list[Ngram]:
-        """Return the n-grams to try around suspect words; unknown words are in no name."""
+        """Return the n-grams to try around unexplained words; `unknown` words are in no name."""
         words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
         texts = [token.text for _, token in words]
         weak, outside = self.content.weak, self.content.outside
@@ -250,9 +249,9 @@ class Misspelling:
 
 
 def link_slips(kb: KnowledgeBase, sentences: Sequence[Question], strict: Sequence[Sequence[Link]]) -> list[list[Link]]:
-    """Link, in sentences of a text, names of several content words to those that differ by one slip.
+    """Return links from n-grams of a text to names of several content words that differ by one slip.
 
-    The slip is in a word that is rare in the language and in no name, beside words that are in some.
+    The misspelt word is rare in the language and in no name; the words beside it are in some name.
     """
     suspects = [_rare_words(question, own) for question, own in zip(sentences, strict, strict=True)]
     near = [{at for word in own for at in range(word - _REACH, word + _REACH + 1)} for own in suspects]
@@ -283,7 +282,7 @@ def link_slips(kb: KnowledgeBase, sentences: Sequence[Question], strict: Sequenc
 
 
 def _rare_words(question: Question, strict: Sequence[Link]) -> list[int]:
-    """Return the places, among the words, of long words that are rare in the language and in no strict link."""
+    """Return the places, among all words, of long and rare words that are in no strict link."""
     linked = {place for link in strict for place in range(link.ngram.first, link.ngram.last + 1)}
     words = [(place, token.text) for place, token in enumerate(question.tokens) if token.is_word]
     return [
@@ -294,7 +293,7 @@ def _rare_words(question: Question, strict: Sequence[Link]) -> list[int]:
 
 
 def _slip_spans(question: Question, unknown: set[int], counts: Mapping[str, int]) -> list[Ngram]:
-    """Return the longest runs of words around one that is in no name, whose other words are in some."""
+    """Return the longest runs of words around an unknown one whose other words are in some name."""
     words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
     spans = set()
     for at in unknown:
@@ -325,7 +324,7 @@ def _slip_spans(question: Question, unknown: set[int], counts: Mapping[str, int]
 
 
 def _inner_spans(question: Question, strict: Sequence[Link | StrictMatch]) -> list[Ngram]:
-    """Return the parts of words to look up fuzzily, in scripts without spaces, where no part of the word is a name."""
+    """Return parts of words in scripts without spaces to look up fuzzily, for words of which no part is a name."""
     if question.text.isascii():
         return []
     linked = [range(link.ngram.first, link.ngram.last + 1) for link in strict]

@@ -1,4 +1,4 @@
-"""A link: some words of a question, the name that they match, and the entities that have the name."""
+"""A link: words of a question, the name that they match, and the entities with that name."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,21 +11,20 @@ from kbtools.text.ngrams import Ngram
 from kbtools.text.rungs import Rung
 
 MOST_LINKED = 1_000
-"""Entities of one name that a link leads to: twice as many as the commonest name of FBSQ has entities, so that a name
-of a hundred thousand takes no longer than a few questions do."""
+"""The most entities of a link. The commonest name of FBSQ has half as many; a name with a hundred thousand bearers then
+takes no longer than a few questions."""
 
 MOST_COUNTED = 10_000
-"""Entities of one name whose facts are counted to choose them, the first by id: all of a hundred thousand take as long
-as eight questions."""
+"""The most entities of one name whose facts are counted, the first by id; counting a hundred thousand takes as long as
+eight questions."""
 
 
 class Link(NamedTuple):
-    """A mention, the name it matched, and the entities that have the name.
+    """A mention, the name it matched, and the entities with that name.
 
-    `start` and `end` are characters of the question. `weight` is what the pruner thinks of the mention, a
-    log-probability up to a constant, 0 if it has no opinion; `similarity` is 0 to 100 and below 100 only on the fuzzy
-    rung, where it is of names, and on the rung `near`, where it is of vectors. `left_out` counts the entities of the
-    name beyond MOST_LINKED, which it does not lead to.
+    `start` and `end` are character offsets in the question. `weight` is the pruner's log-probability of the mention, up
+    to a constant, 0 if it has no opinion. `similarity` is 0 to 100: of names on the fuzzy rung, of vectors on the rung
+    `near`, 100 on all others. `left_out` counts the entities of the name beyond MOST_LINKED.
     """
 
     ngram: Ngram
@@ -40,17 +39,17 @@ class Link(NamedTuple):
 
     @property
     def entity_lists(self) -> list[EntityRows]:
-        """Return the entities of its name, in a list, as a match has one for each of its names."""
+        """The entities as a list of one; a match has one list per name."""
         return [self.entities]
 
     @property
     def order(self) -> tuple[float, int, float, int, int]:
-        """Sort the better link first: weight, rung, similarity, length, place."""
+        """The sort key, best first: weight, rung, similarity, length, place."""
         return (-self.weight, self.rung, -self.similarity, self.start - self.end, self.start)
 
 
 def keep_most_facts(kb: KnowledgeBase, entities: EntityRows) -> EntityRows:
-    """Return the MOST_LINKED with the most facts among the entities of a name, of equal ones the first by id."""
+    """Return the MOST_LINKED entities with the most facts, ties by id."""
     if len(entities) <= MOST_LINKED:
         return entities
     entities = entities[:MOST_COUNTED]
@@ -63,7 +62,7 @@ def keep_most_facts(kb: KnowledgeBase, entities: EntityRows) -> EntityRows:
 
 
 def limit_entities(kb: KnowledgeBase, links: Sequence[Link]) -> list[Link]:
-    """Limit each link to the MOST_LINKED of its name with the most facts, and count the others."""
+    """Return the links with the MOST_LINKED entities that have the most facts, and the number left out."""
     return [
         link
         if len(link.entities) <= MOST_LINKED
@@ -73,7 +72,7 @@ def limit_entities(kb: KnowledgeBase, links: Sequence[Link]) -> list[Link]:
 
 
 def keep_type(kb: KnowledgeBase, links: Sequence[Link], type_row: int) -> list[Link]:
-    """Keep of each link the entities that have a type, and the links that keep any."""
+    """Return the links restricted to entities of a type, without links that have none."""
     typed = []
     for link in links:
         grouped = kb.types_of(link.entities)

@@ -1,7 +1,5 @@
-"""The learned order of the names near a misspelt one: what tells the name that is meant from others as close.
-
-The trees are fitted by `benchmarks/make_near_ranking.py` on spellings that people use.
-"""
+"""A learned order of the names near a misspelt one; `benchmarks/make_near_ranking.py` fits its trees on real
+misspellings."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -17,7 +15,7 @@ from kbtools.kb.contract import SimilarName
 from kbtools.tree_ensemble import TreeEnsemble
 
 RANKED = 30
-"""Names that are ordered by the trees, the fewest edits away: twenty are listed."""
+"""The nearest names by edits that the trees sort; twenty are returned."""
 
 TREES = "near_names.txt"
 
@@ -34,11 +32,11 @@ _DOUBLED = re.compile(r"([^\n])\1+")
 _DIGRAPHS = {"ph": "f", "sch": "s", "ch": "k", "ck": "k", "gh": "g", "sh": "s", "th": "t", "wr": "r", "kn": "n"}
 _DIGRAPH = re.compile("|".join(_DIGRAPHS))
 _ALIKE = str.maketrans("cqzxjvpdi", "kkssgfbty")
-"""Letters that are often written for each other, though they do not always sound alike."""
+"""Letters that are often confused, though not always alike in sound."""
 
 
 def _sounds(joined: str) -> list[str]:
-    """Return a crude form of how names sound, one a line: letters that are often exchanged are the same."""
+    """Return a rough phonetic form of each line, in which letters that are often confused are equal."""
     joined = _DIGRAPH.sub(lambda match: _DIGRAPHS[match[0]], joined).translate(_ALIKE)
     return _DOUBLED.sub(r"\1", _SILENT.sub("", joined)).split("\n")
 
@@ -46,7 +44,7 @@ def _sounds(joined: str) -> list[str]:
 def rank_names(
     form: str, nearest: Sequence[SimilarName], *, popularity: Callable[[Sequence[str]], Sequence[int]]
 ) -> Sequence[SimilarName]:
-    """Order names near a form, the likeliest to be meant first; those alike to the trees keep their order."""
+    """Return the names near a form by their likelihood of being meant; ties keep their order."""
     if len(nearest) < 2:
         return nearest
     scores = trees().predict(features_of(form, nearest, popularity([name.form for name in nearest])))
@@ -54,7 +52,7 @@ def rank_names(
 
 
 def features_of(form: str, nearest: Sequence[SimilarName], popularity: Sequence[int]) -> NDArray[np.float64]:
-    """Describe names, the nearest first, beside the form that may be a misspelling of one: (names, features)."""
+    """Return the features of names, nearest first, for a possibly misspelt form: (names, features)."""
     names = [name.form for name in nearest]
     joined = "\n".join((form, *names))
     (skeleton, *own_skeletons), (sound, *own_sounds) = _VOWELS.sub("", joined).split("\n"), _sounds(joined)
@@ -98,6 +96,6 @@ def features_of(form: str, nearest: Sequence[SimilarName], popularity: Sequence[
 
 @cache
 def trees() -> TreeEnsemble:
-    """Read the trees."""
+    """Return the trees of the package."""
     text = files("kbtools.linking").joinpath(TREES).read_text(encoding="utf-8")
     return TreeEnsemble.parse(text, features=len(FEATURES))

@@ -1,4 +1,4 @@
-"""Strict linking: from the n-grams of a question to the entities whose names they are."""
+"""Strict linking: from the n-grams of a question to the entities with that name."""
 
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,13 +18,13 @@ from kbtools.text.rungs import Form, Rung, compare
 
 _SYMBOLS = "+#*$%@^="
 ALIAS_WEIGHT = -0.1
-"""Log-probability of an alias where another entity has it as its name: more than popularity may gain."""
+"""Log-probability of an alias that is another entity's name; it outweighs popularity."""
 
 _FORMS_REMEMBERED = 10_000
-"""Forms whose names are kept in memory, as many as an embedded knowledge base keeps."""
+"""Forms whose names are cached, as many as an embedded knowledge base caches."""
 
 _LONGEST_INVERTED = 4
-"""Words of an inverted name: first, middle and last names."""
+"""The most words of an inverted name: first, middle and last names."""
 
 _PUNCTUATION = string.punctuation + "“”‘’«»…–—¿¡"
 
@@ -34,9 +34,9 @@ Weighed = tuple[NameMatch, float]
 
 
 class StrictMatch(NamedTuple):
-    """An n-gram with the names that are stored under its form, each with the weight of a link to it.
+    """An n-gram and the names stored under its form, each with the weight of a link to it.
 
-    It stands for a link to each: the words of most questions are names of a dozen spellings, and few are kept.
+    Links are made only for the few names that are kept; most words of a question are names in a dozen spellings.
     """
 
     ngram: Ngram
@@ -44,7 +44,7 @@ class StrictMatch(NamedTuple):
 
     @property
     def entity_lists(self) -> list[EntityRows]:
-        """List the entities of each of its names."""
+        """The entities of each name."""
         return [name.entities for name, _ in self.names]
 
 
@@ -52,7 +52,7 @@ _NEW, _NEW_LINK = partial(tuple.__new__, StrictMatch), partial(tuple.__new__, Li
 
 
 class _Linked(Protocol):
-    """A link, or a name that may become one, by the entities that it leads to."""
+    """Anything with a set of entities: a link, or a name."""
 
     @property
     def entities(self) -> EntityRows: ...
@@ -62,7 +62,7 @@ _L = TypeVar("_L", bound=_Linked)
 
 
 def link_strictly(kb: KnowledgeBase, question: Question, among: Iterable[Ngram] | None = None) -> list[Link]:
-    """Link some n-grams, by default all of a question, to every name stored under their form."""
+    """Return links from n-grams, by default all of the question, to every name stored under their form."""
     (links,) = link_all_strictly(kb, [question], None if among is None else [list(among)])
     return links
 
@@ -70,21 +70,22 @@ def link_strictly(kb: KnowledgeBase, question: Question, among: Iterable[Ngram] 
 def link_all_strictly(
     kb: KnowledgeBase, questions: Sequence[Question], among: Sequence[Sequence[Ngram]] | None = None
 ) -> list[list[Link]]:
-    """Link some n-grams of each question, by default all, to every name stored under their form, in one look-up."""
+    """Return the links of `link_strictly` for each question, with one look-up."""
     ngrams = [ngrams_of(kb, question) for question in questions] if among is None else among
-    names = find_names(kb, [ngram for own in ngrams for ngram in own])
+    names = find_names(kb, [ngram for question_ngrams in ngrams for ngram in question_ngrams])
     return [
-        link_matches(kb, question, match_names(own, names)) for question, own in zip(questions, ngrams, strict=True)
+        link_matches(kb, question, match_names(question_ngrams, names))
+        for question, question_ngrams in zip(questions, ngrams, strict=True)
     ]
 
 
 def find_names(kb: KnowledgeBase, ngrams: Iterable[Ngram]) -> dict[str, list[Weighed]]:
-    """Look up and weigh the names stored under the forms of n-grams."""
-    return {form: _weigh_names(own) for form, own in kb.lookup([ngram.form for ngram in ngrams]).items()}
+    """Return the names stored under the forms of n-grams, with weights."""
+    return {form: _weigh_names(names) for form, names in kb.lookup([ngram.form for ngram in ngrams]).items()}
 
 
 def link_matches(kb: KnowledgeBase, question: Question, matches: Iterable[StrictMatch]) -> list[Link]:
-    """Make links of the matches that are kept."""
+    """Return the links of matches."""
     links = [
         _strict_link(question, match.ngram, name, weight=weight) for match in matches for name, weight in match.names
     ]
@@ -92,15 +93,15 @@ def link_matches(kb: KnowledgeBase, question: Question, matches: Iterable[Strict
 
 
 def ngrams_of(kb: KnowledgeBase, question: Question) -> list[Ngram]:
-    """Return the n-grams of a question that may be names of a knowledge base."""
+    """Return the n-grams of a question that may be names in a knowledge base."""
     manifest = kb.manifest
     return every_ngram(question, lengths=manifest.lengths, table=manifest.variants, likely=kb.likely_runs)
 
 
 def link_inverted(kb: KnowledgeBase, ngrams: Sequence[Iterable[Ngram]]) -> list[list[Link]]:
-    """Link, of the n-grams of each question, the longest that are names of persons with the last name first.
+    """Return links from the longest n-grams of each question that are names of persons with the last name first.
 
-    Such names lack the comma that would tell: `rowling j k`, `venn orla`.
+    They need no comma: `rowling j k`, `venn orla`.
     """
     inverted = [
         [ngram._replace(form=form, reading=Form.OTHERWISE) for ngram in own for form in invert(ngram.form)]
@@ -114,7 +115,7 @@ def link_inverted(kb: KnowledgeBase, ngrams: Sequence[Iterable[Ngram]]) -> list[
 def _longest_links(
     kb: KnowledgeBase, ngrams: Sequence[Ngram], matches: Mapping[str, Sequence[NameMatch]]
 ) -> list[Link]:
-    """Link the longest of the n-grams that are stored as names or written otherwise."""
+    """Return links from the longest n-grams that match a name or a rewriting of one."""
     links = [
         Link(ngram, ngram.start, ngram.end, match.name, Rung.VARIANT, match.entities)
         for ngram in ngrams
@@ -135,42 +136,42 @@ def invert(form: str) -> Iterator[str]:
 
 
 def match_names(ngrams: Iterable[Ngram], names: Mapping[str, Sequence[Weighed]]) -> list[StrictMatch]:
-    """Match n-grams with the names under their form."""
-    # Made of tuples as they are: calling the class takes three times as long.
-    matches = [_NEW((ngram, own)) for ngram in ngrams if (own := names.get(ngram.form))]
+    """Return the n-grams that have names, with these."""
+    # Built as bare tuples: calling the class takes three times as long.
+    matches = [_NEW((ngram, weighed)) for ngram in ngrams if (weighed := names.get(ngram.form))]
     return [match if match.ngram.reading is not Form.SHORTENED else _unshortened(match) for match in matches]
 
 
 def _unshortened(match: StrictMatch) -> StrictMatch:
-    """Leave out shortened names of a shortened n-gram: each may lack an initial of its own."""
-    return match._replace(names=[own for own in match.names if own[0].form is not Form.SHORTENED])
+    """Return a match of a shortened n-gram without shortened names: each may lack an initial of the other."""
+    return match._replace(names=[weighed for weighed in match.names if weighed[0].form is not Form.SHORTENED])
 
 
 class StrictNames:
-    """The names by which questions link strictly to subjects of facts, those of the forms last asked for at hand."""
+    """The names of subjects that questions link to strictly, with a cache of recent forms."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
         self.remembered: dict[str, tuple[Sequence[NameMatch], list[Weighed]]] = {}
 
     def matches(self, questions: Sequence[Question]) -> list[list[StrictMatch]]:
-        """Match the n-grams of each question with the names that `link_strictly` links to, those with facts."""
+        """Return the matches of each question's n-grams with names of entities that have facts."""
         ngrams = [ngrams_of(self.kb, question) for question in questions]
-        stored = self.kb.lookup([ngram.form for own in ngrams for ngram in own])
+        stored = self.kb.lookup([ngram.form for question_ngrams in ngrams for ngram in question_ngrams])
         remembered, names = self.remembered, {}
-        for form, own in stored.items():
+        for form, form_names in stored.items():
             known = remembered.get(form)
-            # What was made of other names, as a view or an update gives them, is made again.
-            if known and known[0] is own:
+            # Weights of a different list, as after an update or in another view, are computed again.
+            if known and known[0] is form_names:
                 names[form] = known[1]
         if len(names) < len(stored):
-            new = self.weigh({form: own for form, own in stored.items() if form not in names})
+            new = self.weigh({form: form_names for form, form_names in stored.items() if form not in names})
             self.remember(new, stored)
             names |= new
-        return [match_names(own, names) for own in ngrams]
+        return [match_names(question_ngrams, names) for question_ngrams in ngrams]
 
     def weigh(self, stored: Mapping[str, Sequence[NameMatch]]) -> dict[str, list[Weighed]]:
-        """Weigh the names under forms, and keep of all of them those that lead to facts, in one look-up."""
+        """Return the names with facts under each form, with weights, in one look-up."""
         kept = {id(name) for name in with_facts(self.kb, [name for own in stored.values() for name in own])}
         return {
             form: [(name, weight) for name, weight in _weigh_names(own) if id(name) in kept]
@@ -178,7 +179,7 @@ class StrictNames:
         }
 
     def remember(self, names: Mapping[str, list[Weighed]], stored: Mapping[str, Sequence[NameMatch]]) -> None:
-        """Keep names in memory, except those of very many entities."""
+        """Cache names, except those of very many entities."""
         if len(self.remembered) + len(names) > _FORMS_REMEMBERED:
             self.remembered = {}
         for form, own in names.items():
@@ -187,13 +188,13 @@ class StrictNames:
 
 
 def _weigh_names(names: Sequence[NameMatch]) -> list[Weighed]:
-    """Weigh links to the names under a form: ALIAS_WEIGHT for an alias that is the name of another entity, else 0."""
-    # Names in their normal form come first, those of entities before aliases.
+    """Return names with link weights: ALIAS_WEIGHT for an alias that is another entity's name, else 0."""
+    # Names in normal form come first, and among these names before aliases.
     named = [name.entities for name in names if name.form is Form.NORMAL and not name.is_alias]
     if not named or not any(name.is_alias for name in names):
         return [(name, 0.0) for name in names]
     rows = np.concatenate(named)
-    # A set of a few rows: np.isin takes ten times as long on them.
+    # A set for few rows: np.isin takes ten times as long.
     few = set(rows.tolist()) if len(rows) <= MOST_LINKED else None
 
     def is_outranked(alias: NameMatch) -> bool:
@@ -203,15 +204,15 @@ def _weigh_names(names: Sequence[NameMatch]) -> list[Weighed]:
 
 
 def with_facts(kb: KnowledgeBase, links: Sequence[_L]) -> list[_L]:
-    """Return the links, or matches, that lead to the subject of some fact: the others have no candidates."""
+    """Return the links, or matches, with an entity that is the subject of a fact; others have no candidates."""
     if not links:
         return []
-    # The first entity decides nearly every link; the others are read only where it has no fact.
+    # The first entity decides nearly every link; the others are read only if it has no fact.
     kept = kb.fact_counts(np.array([link.entities[0] for link in links], dtype=np.uint32)).tolist()
     unsure = [at for at, facts in enumerate(kept) if not facts and len(links[at].entities) > 1]
     if unsure:
         entities = [links[at].entities[:MOST_COUNTED] for at in unsure]
-        # One call for the entities of all links, then a sum over each link: it stands for a call per link.
+        # One call for the entities of all links and a sum over each replace a call per link.
         counts = kb.fact_counts(np.concatenate(entities))
         starts = list(accumulate([len(rows) for rows in entities[:-1]], initial=0))
         for at, facts in zip(unsure, np.add.reduceat(counts, starts).tolist(), strict=True):
@@ -220,7 +221,7 @@ def with_facts(kb: KnowledgeBase, links: Sequence[_L]) -> list[_L]:
 
 
 def _strict_link(question: Question, ngram: Ngram, match: NameMatch, *, weight: float) -> Link:
-    """Make the link of an n-gram to a name, with the rung and the question's characters that it covers."""
+    """Return the link of an n-gram to a name, with its rung and the characters it covers."""
     start, end = ngram.start, ngram.end
     name = match.name
     if match.form is Form.NORMAL:
@@ -235,7 +236,7 @@ def _strict_link(question: Question, ngram: Ngram, match: NameMatch, *, weight: 
 
 
 def _cover(text: str, start: int, end: int, name: str) -> tuple[int, int]:
-    """Widen a span over the punctuation around it that the name has too: `c` becomes `c++` for the name `C++`."""
+    """Return a span widened over adjacent punctuation that the name has: `c` becomes `c++` for the name `C++`."""
     tail = name[len(name.rstrip(_PUNCTUATION)) :] if not name[-1].isalnum() else ""
     head = name[: len(name) - len(name.lstrip(_PUNCTUATION))] if not name[0].isalnum() else ""
     if tail and text.startswith(tail, end):
@@ -246,7 +247,7 @@ def _cover(text: str, start: int, end: int, name: str) -> tuple[int, int]:
 
 
 def _end_of_symbols(text: str, end: int) -> int:
-    """Find where the signs end that hang on a word: a `C` before `++` is not the name `C` as it is spelt."""
+    """Return the end of the symbols after a word: `C` before `++` is not the exact name `C`."""
     while end < len(text) and text[end] in _SYMBOLS:
         end += 1
     return end

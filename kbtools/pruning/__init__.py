@@ -1,4 +1,4 @@
-"""Pruners: from a question to the mentions and candidates that are worth scoring."""
+"""Pruners: from a question to its mentions and their links."""
 
 from kbtools.pruning.pruners import DEFAULT, UNGUIDED, Pruner, guide_of, make_pruner, prune
 

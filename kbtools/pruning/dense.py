@@ -1,4 +1,4 @@
-"""Dense pruning: the entities whose vectors are nearest to that of the question, under any name."""
+"""Dense pruning: the entities whose vectors are nearest to the question's, under any name."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -12,16 +12,16 @@ from kbtools.text.question import MarkedQuestion, Question
 from kbtools.text.rungs import Rung
 
 NEAREST = 20
-"""Entities that are kept: as many as a mention is linked to fuzzily at most (paper, Focused Pruning)."""
+"""Entities kept, as many as fuzzy linking keeps (paper, Focused Pruning)."""
 
 _LEAST_SIMILARITY = 0.01
-"""The similarity, of 100, of an entity at a right angle or beyond: the joint score takes its logarithm."""
+"""Similarity, of 100, of an entity with a cosine of 0 or less, since the joint score takes its logarithm."""
 
 
 class Dense:
-    """The pruner `dense`: the entities nearest to g(q) (paper, Eq. 12), by cosine; the mention is the whole question.
+    """The pruner `dense`: the entities nearest to g(q) (paper, Eq. 12) by cosine; the mention is the whole question.
 
-    Beyond the paper, whose subject network only ranks what is linked.
+    This goes beyond the paper, in which the subject network only ranks linked entities.
     """
 
     guide: ClassVar[Guide] = "vectors"
@@ -38,7 +38,7 @@ class Dense:
     def near(self, question: Question) -> list[Link]:
         if not question.tokens:
             return []
-        # A question at a time: its vector must not depend on those it is embedded with.
+        # One question at a time: its vector must not depend on a batch.
         whole = Ngram("", 0, len(question.tokens) - 1, question.tokens[0].start, question.tokens[-1].end)
         neighbours = self.vectors.nearest(self.embed([MarkedQuestion(question, 0, 0)]), limit=NEAREST)
         rows = neighbours.rows[0]
@@ -53,7 +53,7 @@ class Dense:
 
 
 class DenseLast(Dense):
-    """The pruner `dense-last`: that of `n-gram-idf`; where no name links at all, the entities nearest to g(q)."""
+    """The pruner `dense-last`: `n-gram-idf`, or `dense` for a question in which no name links."""
 
     def __init__(self, kb: KnowledgeBase, embed: EmbedQuestions) -> None:
         super().__init__(kb, embed)

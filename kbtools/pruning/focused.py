@@ -1,5 +1,5 @@
-"""Focused pruning: a tagger says where a question names its subject (paper, section Focused Pruning); and over rare
-words, beyond the paper: the mentions of `n-gram-idf`, weighed by a tagger too."""
+"""Focused pruning: a tagger finds the mention of the subject (paper, section Focused Pruning). Beyond the paper, a
+tagger also weighs the mentions of `n-gram-idf`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
@@ -27,38 +27,38 @@ from kbtools.text.readings import every_ngram
 from kbtools.text.rungs import Rung
 
 _MENTIONS_KEPT, MARGIN = 3, 8.0
-"""Mentions that `focused-k` keeps, and how far below the best their log-probability may be.
+"""The most mentions that `focused-k` keeps, as many as `n-gram-idf`, and the largest log-probability below the best.
 
-As many mentions as `n-gram-idf` keeps; e^-8 is one in 3,000, where the tagger marks 5 in 100 questions of FBSQ wrongly.
+e^-8 is one in 3,000, while the tagger is wrong in 5 of 100 questions of FBSQ.
 """
 
 _NAMES_KEPT = 5
-"""Names that `focused-k` keeps of those that a misspelt mention may mean: by judgement, not measured."""
+"""Names that `focused-k` keeps for a misspelt mention; by judgement, not measured."""
 
 ENTITIES_KEPT = 20
-"""Entities that `focused` keeps of those whose names are like its mention (paper, section Focused Pruning)."""
+"""Entities that `focused` keeps of a mention that links fuzzily (paper, section Focused Pruning)."""
 
 _MENTIONS_TRIED = 4
-"""Mentions that are looked up fuzzily where none links strictly, each at the price of a fuzzy look-up (6 ms)."""
+"""The most mentions that are looked up fuzzily if none links strictly; each takes 6 ms."""
 
 _NOBODY = np.empty(0, dtype=np.uint32)
 
 
 _Mention = tuple[list[Ngram], float]
-"""The n-grams of some words, one for each form that they have, and log p(w|q)."""
+"""The n-grams of the same words, one per form, and log p(w|q)."""
 
 RARITY = 0.5
-"""Share of a mention's rarity that counts beside log p(w|q). With four relation scorers and `type-cosine`, of the
-validation questions of FBSQ 72.7 % are right at 0.5 and at 1, 72.4 % at 0, by trees 73.3, 73.1 and 73.1 %."""
+"""Weight of a mention's rarity beside log p(w|q). With four relation scorers and `type-cosine`, 72.7 % of FBSQ's
+validation questions are right at 0.5 and 1, 72.4 % at 0; with trees 73.3, 73.1 and 73.1 %."""
 
 IMPROBABLE = -20.0
-"""log p(w|q) of what a tagger gives less, and of what it does not read: marks alone, and words after the hundredth."""
+"""The lowest log p(w|q), also of words the tagger does not read: punctuation, and words after the hundredth."""
 
 
 class Focused:
-    """The pruner `focused`: the most probable n-gram, strictly, else fuzzily: at most twenty entities.
+    """The pruner `focused`: the most probable n-gram, linked strictly or else fuzzily to at most twenty entities.
 
-    Of the entities of one name those with the most facts are kept.
+    Among the entities of one name, those with the most facts are kept.
     """
 
     guide: ClassVar[Guide] = "tagger"
@@ -79,7 +79,7 @@ class Focused:
         ]
 
     def nearest(self, links: list[Link]) -> list[Link]:
-        """Cut links, the most similar first, to the first ENTITIES_KEPT entities."""
+        """Return links, sorted by similarity, with the first ENTITIES_KEPT entities."""
         kept: list[Link] = []
         seen = _NOBODY
         for link in links:
@@ -98,17 +98,17 @@ class Focused:
         return [_ranked_mentions(*own) for own in zip(questions, tag(self.tagger, questions), strict=True)]
 
     def fuzzily(self, mentions: Sequence[_Mention]) -> list[list[Link]]:
-        """Link mentions to the names that are similar to their words as they stand."""
+        """Return links from mentions to similar names."""
         return link_fuzzily(self.kb, [ngrams[0] for ngrams, _ in mentions], cutoff=SLIPS_CUTOFF)
 
 
 def _ranked_mentions(question: Question, spans: NDArray[np.float64]) -> Iterator[_Mention]:
-    """Yield the n-grams of words, the most probable first."""
+    """Yield the n-grams of each run of words, the most probable first."""
     places = word_places(question)
     forms: dict[tuple[int, int], list[Ngram]] = {}
     for ngram in every_ngram(opening(question), lengths=range(1, len(places) + 1)):
         forms.setdefault((ngram.first, ngram.last), []).append(ngram)
-    # The same order as sorting (first, last) by falling probability, ties by place, without a list of pairs.
+    # Sorts (first, last) by falling probability, ties by place, without a list of pairs.
     for entry in np.argsort(-spans, axis=None, kind="stable"):
         first, last = divmod(int(entry), len(places))
         if last < first:
@@ -117,7 +117,7 @@ def _ranked_mentions(question: Question, spans: NDArray[np.float64]) -> Iterator
 
 
 class FocusedKB(Focused):
-    """The pruner `focused-kb`: the most probable n-gram that links strictly, else the first that links fuzzily."""
+    """The pruner `focused-kb`: the most probable n-gram that links strictly, or else the first that links fuzzily."""
 
     def links(self, questions: Sequence[Question]) -> list[list[Link]]:
         ranked = [list(own) for own in self.mentions(questions)]
@@ -133,7 +133,7 @@ class FocusedKB(Focused):
     def first(
         self, question: Question, mentions: Sequence[_Mention], names: Mapping[str, Sequence[Weighed]]
     ) -> list[Link]:
-        """Link the first mention that has a name."""
+        """Return the links of the first mention that has a name."""
         for ngrams, weight in mentions:
             if links := link_matches(self.kb, question, match_names(ngrams, names)):
                 return _weigh(links, weight)
@@ -141,10 +141,10 @@ class FocusedKB(Focused):
 
 
 class FocusedK(Focused):
-    """The pruner `focused-k`: the few most probable n-grams that link, none far less probable than the first.
+    """The pruner `focused-k`: the few most probable n-grams that link, within a margin of the first.
 
-    Beside them stand the names that a misspelt mention may mean, and, where the most probable n-gram of all links to
-    nothing, the names like it. Beyond the paper.
+    It adds names for a misspelt mention and, if the most probable n-gram does not link, similar names. Beyond the
+    paper.
     """
 
     def __init__(self, kb: KnowledgeBase, tagger: Tagger) -> None:
@@ -176,7 +176,8 @@ class FocusedK(Focused):
         fuzzy: list[Link],
         misspelt: list[Link],
     ) -> list[Link]:
-        """Keep the links of the most probable mentions, and those of a misspelt one; `fuzzy` are those of the first."""
+        """Return the links of the most probable mentions and of a misspelt one; `fuzzy` are links of the first
+        mention."""
         links: list[Link] = []
         mentions, best = 0, -np.inf
         for place, (ngrams, weight) in enumerate(ranked):
@@ -194,20 +195,20 @@ class FocusedK(Focused):
 
 
 def _has_names(mention: _Mention, names: Mapping[str, Sequence[Weighed]]) -> bool:
-    """Return whether a mention links to some name."""
+    """Return whether a mention has a name."""
     return any(match.names for match in match_names(mention[0], names))
 
 
 def _weigh(links: list[Link], weight: float) -> list[Link]:
-    """Set the weight of links to the log-probability of their mention."""
+    """Return links with the log-probability of their mention as weight."""
     return [link._replace(weight=weight) for link in links]
 
 
 class FocusedIdf:
-    """The pruner `focused-idf`: what `n-gram-idf` links, weighed by log p(w|q) and half of its rarity.
+    """The pruner `focused-idf`: the links of `n-gram-idf`, weighed by log p(w|q) and half of their rarity.
 
-    A misspelt mention weighs as if the tagger were sure of it, since by what it was trained on such words are
-    improbable: of 1,887 validation questions of FBSQ with one slip in the name 69.7 % were right so, 82.1 % are now.
+    The tagger does not weigh misspelt mentions, since it was not trained on such words: of 1,887 validation questions
+    of FBSQ with one slip in the name this raises the right answers from 69.7 to 82.1 %.
     """
 
     guide: ClassVar[Guide] = "tagger"
@@ -228,7 +229,7 @@ class FocusedIdf:
 
 
 def _weigh_links(question: Question, links: Sequence[Link], spans: NDArray[np.float64]) -> list[Link]:
-    """Weigh links by their rarity and by the log-probability of their mention."""
+    """Return links weighed by their rarity and the log-probability of their mention."""
     words = [word_span(question, link.ngram) for link in links]
     probable = [IMPROBABLE if span is None else max(float(spans[span]), IMPROBABLE) for span in words]
     return [

@@ -1,7 +1,7 @@
-"""N-Gram pruning, the paper's first baseline (section Inference via Focused Pruning), and its kin.
+"""The paper's baselines, N-Gram and N-Gram+ (section Inference via Focused Pruning), and pruning by rarity.
 
-N-Gram+ is the second, with heuristics after Bordes et al. 2015, which the paper only names. Beyond the paper is pruning
-by rarity, which needs no training: the mention is made of the words that few names hold.
+The heuristics of N-Gram+ follow Bordes et al. 2015, since the paper only names them. Pruning by rarity, beyond the
+paper, needs no training: it prefers mentions whose words few names contain.
 """
 
 import math
@@ -23,33 +23,30 @@ from kbtools.text.relation_words import words_of_all
 from kbtools.text.rungs import Form, Rung
 
 PART_WEIGHT = -2.0
-"""Log-probability of a mention that is part of a longer one, written otherwise or misspelt: less than such rungs cost.
+"""Log-probability of a mention inside a longer variant or misspelt one; more than these rungs cost.
 
-`iron kite 2` is the second film, not the first, though the rung of `Iron Kite` is stricter.
+`iron kite 2` is the second film, although the rung of `Iron Kite` is stricter.
 """
 
-# The next four: 2,000 validation questions of FBSQ, whose gold pair is kept for 97.6 % of those with a named subject.
+# The next four: for 2,000 validation questions of FBSQ, of whose gold pairs with a named subject 97.6 % are kept.
 _MENTIONS_KEPT = 3
-"""Mentions kept, the weightiest first: two keep 0.6 points fewer pairs, four 0.2 more in a pool a quarter larger."""
+"""Mentions kept: two keep 0.6 points fewer gold pairs, four 0.2 more in a pool a quarter larger."""
 
 RELATION_WORD, STOP_WORD = 0.5, 0.1
-"""Share of its rarity that a word of the relations' names weighs; the weight of a stop word.
+"""Factor on the rarity of a word in the relations' names, and the weight of a stop word.
 
-Accuracy is 0.5 points lower at 0.25 and 0.1 lower at 1; any weight of a stop word from 0.1 to 1 gives the same.
+Accuracy is 0.5 points lower with 0.25, 0.1 lower with 1, and the same for stop words from 0.1 to 1.
 """
 
 TEMPERATURE = 1.0
-"""Log-probability that a unit of weight is worth: accuracy is 0.8 points lower at 0.5, the same at 2."""
+"""Log-probability per unit of weight: accuracy is 0.8 points lower at 0.5, the same at 2."""
 
 WORDS_REMEMBERED = 100_000
-"""Words whose rarity is kept in memory, some 10 MB."""
+"""Words whose rarity is cached, about 10 MB."""
 
 
 class NGram:
-    """Keep every n-gram that links strictly and, where these leave words unexplained, those that link fuzzily.
-
-    Fuzzy links are beyond the paper.
-    """
+    """The pruner `n-gram`: every n-gram that links strictly, and beyond the paper fuzzily around unexplained words."""
 
     version: ClassVar[int] = 2
 
@@ -64,7 +61,7 @@ class NGram:
 
 
 def _weigh_parts(links: list[Link]) -> list[Link]:
-    """Weigh the mentions that are part of a longer one less."""
+    """Return links with a lower weight for mentions that are part of a longer one."""
     whole = {(link.start, link.end) for link in links if link.rung in (Rung.VARIANT, Rung.FUZZY)}
     return [link._replace(weight=link.weight + PART_WEIGHT) if _is_part(link, whole) else link for link in links]
 
@@ -77,10 +74,10 @@ def _is_part(link: Link, spans: set[tuple[int, int]]) -> bool:
 
 
 class NGramPlus:
-    """Drop n-grams of stop or question words alone, and those inside a longer one that links.
+    """The pruner `n-gram+`: no n-grams of only stop or question words, and none inside a longer one that links.
 
-    Titles may be made of such words: those of several (`The Who`) stay, single ones (`It`) where nothing else
-    links, and question words (`Who`) where nothing else is left.
+    Such n-grams may be titles: several words (`The Who`) are always kept, a single one (`It`) if nothing else links,
+    and a question word (`Who`) if nothing else is left.
     """
 
     version: ClassVar[int] = 2
@@ -102,12 +99,12 @@ class NGramPlus:
             named: list[_Mentioned] = [*content, *misspelt]
             kept = longest(content, named) + longest(titles)
             return link_matches(self.kb, question, kept) + longest(misspelt, named)
-        spoken = [match for match in strict if match.ngram.form not in QUESTION_WORDS and has_word(match.ngram.form)]
-        return link_matches(self.kb, question, longest(spoken or strict))
+        titled = [match for match in strict if match.ngram.form not in QUESTION_WORDS and has_word(match.ngram.form)]
+        return link_matches(self.kb, question, longest(titled or strict))
 
 
 class _Mentioned(Protocol):
-    """A link, or a match that may become one, by the words that it stands on."""
+    """Anything with a mention: a link, or a match."""
 
     @property
     def ngram(self) -> Ngram: ...
@@ -117,10 +114,10 @@ _M = TypeVar("_M", bound=_Mentioned)
 
 
 def longest(links: Sequence[_M], among: Sequence[_Mentioned] | None = None) -> list[_M]:
-    """Drop the links inside a longer one among others, by default among themselves."""
+    """Return the links that are not inside a longer one of `among`, by default of the links themselves."""
     outermost: set[tuple[int, int]] = set()
     reached = -1
-    # By start, the longer first: inside a longer one is what ends no later than one before it does.
+    # Sorted by start, longer first: a span lies inside an earlier one if it ends no later.
     for start, opposite in sorted({(link.ngram.start, -link.ngram.end) for link in among or links}):
         if -opposite > reached:
             outermost.add((start, -opposite))
@@ -129,10 +126,10 @@ def longest(links: Sequence[_M], among: Sequence[_Mentioned] | None = None) -> l
 
 
 class NGramIdf:
-    """Weigh n-grams by the rarity of their words and keep the best that link.
+    """The pruner `n-gram-idf`: the linked n-grams with the rarest words.
 
-    The weight of a link is a log-probability over the n-grams that were kept, up to a constant. Where a question has
-    words that no name holds, what they may be misspellings of weighs as the names that they resemble.
+    The weight of a link is a log-probability over the kept n-grams, up to a constant. A misspelt mention weighs as much
+    as the name that it resembles.
     """
 
     version: ClassVar[int] = 2
@@ -150,7 +147,8 @@ class NGramIdf:
     def links(self, questions: Sequence[Question]) -> list[list[Link]]:
         strict = self.names.matches(questions)
         fuzzy = self.misspelling.links(questions, strict=strict)
-        # Fuzzy links weigh as their mention does, spelt as in the nearest name; their own weights say how near each is.
+        # Fuzzy links share the weight of their mention, spelt as in the nearest name; their own weights compare the
+        # names.
         forms = [
             [_words_in(question, match.ngram) for match in own] + [_spelt(misspelt[0]) for _ in misspelt]
             for question, own, misspelt in zip(questions, strict, fuzzy, strict=True)
@@ -161,7 +159,7 @@ class NGramIdf:
     def keep(
         self, question: Question, strict: Sequence[StrictMatch], fuzzy: Sequence[Link], forms: Sequence[str]
     ) -> list[Link]:
-        """Keep the links of the weightiest mentions, whose words as names spell them are in `forms`."""
+        """Return the links of the mentions with the highest weights; `forms` are their words as names spell them."""
         weight_of = {form: self.weigh(form) for form in dict.fromkeys(forms)}
         weights = [weight_of[form] for form in forms]
         best = sorted(set(weights), reverse=True)[:_MENTIONS_KEPT]
@@ -175,32 +173,33 @@ class NGramIdf:
         ]
 
     def weigh(self, form: str) -> float:
-        """Sum the rarities of the words of a form; a mark that is not a title weighs half a stop word."""
+        """Return the sum of the rarities of a form's words; punctuation that is not a title has half a stop word's
+        weight."""
         if not has_word(form) and not has_content(form):
             return STOP_WORD / 2
         return sum(self.rarities[word] for word in form.split(" "))
 
     def learn(self, words: set[str]) -> None:
-        """Find the inverse document frequencies of words among the names of the knowledge base."""
+        """Cache the inverse document frequencies of words among the names of the knowledge base."""
         if len(self.rarities) > WORDS_REMEMBERED:
             self.rarities = dict.fromkeys(self.stop_words, STOP_WORD)
-        # No difference of sets: that with the keys of a dictionary takes time for all that is remembered.
+        # Not a set difference with the keys: that takes time for every cached word.
         new = sorted(word for word in words if word not in self.rarities)
         for word, names in zip(new, self.kb.name_frequency(new), strict=True):
             rarity = math.log((self.forms + 1) / (names + 1))
-            spoken_of = word in self.relation_words or word.removesuffix("s") in self.relation_words
-            self.rarities[word] = rarity * (RELATION_WORD if spoken_of else 1.0)
+            in_relation = word in self.relation_words or word.removesuffix("s") in self.relation_words
+            self.rarities[word] = rarity * (RELATION_WORD if in_relation else 1.0)
 
 
 def _words_in(question: Question, ngram: Ngram) -> str:
-    """Return the words of a mention as the question has them, even if its form is written otherwise."""
+    """Return the words of a mention as the question spells them."""
     if ngram.reading in (Form.OTHERWISE, Form.SHORTENED):
         return " ".join(token.text for token in question.tokens[ngram.first : ngram.last + 1] if token.is_word)
     return ngram.form
 
 
 def _spelt(link: Link) -> str:
-    """Return the words of a mention as the name that it resembles spells them."""
+    """Return the words of a mention as the similar name spells them."""
     name = normal_form(link.name)
     alike = resemblance(link.ngram.form, name)
     return " ".join(alike.words) if alike else name

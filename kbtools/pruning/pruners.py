@@ -1,5 +1,5 @@
-"""Pruners, H(K, q) of the paper (Eq. 3): their contract, and how one is made from its name;
-and the taggers that guide some, p(w|q): how probable each n-gram is as the mention (paper, Focused Pruning)."""
+"""Pruners, H(K, q) in the paper (Eq. 3), and taggers, p(w|q): how probable each n-gram is as the mention (Focused
+Pruning)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, Protocol
@@ -17,10 +17,10 @@ from kbtools.text.variants import name_forms
 
 
 class Tagger(Protocol):
-    """A model of how probable each n-gram of a question is as the mention of the subject."""
+    """A model of the probability of each n-gram as the mention of the subject."""
 
     def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
-        """Return log p(w|q) of each question: (words, words), [i, j] for words i to j, minus infinity where j < i."""
+        """Return log p(w|q) of each question: (words, words), [i, j] for words i to j, minus infinity if j < i."""
         ...
 
 
@@ -28,31 +28,31 @@ EmbedQuestions = Callable[[Sequence[MarkedQuestion]], NDArray[np.float32]]
 """g(q) of questions: (questions, dim)."""
 
 Guide = Literal["tagger", "vectors"]
-"""The second argument of a pruner, after the knowledge base: a tagger, or g(q) beside the vectors of entities."""
+"""The second argument of a pruner, after the knowledge base: a tagger, or g(q) if there are entity vectors."""
 
 DEFAULT = "n-gram-idf"
 
 UNGUIDED = ("n-gram", "n-gram+", "n-gram-idf")
-"""The built-in pruners that are made with a knowledge base alone."""
+"""The built-in pruners that need only a knowledge base."""
 
 MOST_WORDS = 100
-"""Words that a tagger reads: the longest question of FBSQ has 36, and spans grow with their square."""
+"""The most words that a tagger reads: FBSQ's longest question has 36, and spans grow with the square."""
 
 
 class Pruner(Protocol):
     """A choice of the mentions of questions.
 
-    A plugin is a class that is made with the knowledge base; one that declares `guide` gets its guide as well. An
-    integer `version` in the class rises when the links that it gives change.
+    A plugin is a class that is called with the knowledge base, and with its guide if it declares `guide`. An integer
+    `version` in the class rises when its links change.
     """
 
     def links(self, questions: Sequence[Question]) -> list[list[Link]]:
-        """Return the links that are kept of each question; a weight of 0 throughout means no opinion between them."""
+        """Return the links kept of each question; all weights are 0 if the pruner has no preference."""
         ...
 
 
 def prune(pruner: Pruner, questions: Sequence[Question]) -> list[list[Link]]:
-    """Return the links that a pruner keeps of each question; raise BrokenPlugin if it fails or returns other things."""
+    """Return the links that a pruner keeps; raise BrokenPlugin if it fails or returns something else."""
     name = type(pruner).__name__
     links = ask_plugin("pruner", pruner, lambda: [list(own) for own in pruner.links(questions)])
     strangers = {type(link).__name__ for own in links for link in own if not isinstance(link, Link)}
@@ -64,7 +64,7 @@ def prune(pruner: Pruner, questions: Sequence[Question]) -> list[list[Link]]:
 
 
 def guide_of(pruner: object) -> Guide | None:
-    """Return the guide of a pruner, or of its class; raise BrokenPlugin for an unknown one."""
+    """Return the guide of a pruner or its class; raise BrokenPlugin for an unknown one."""
     guide: Guide | None = getattr(pruner, "guide", None)
     if guide not in ("tagger", "vectors", None):
         raise BrokenPlugin(f"pruner {pruner!r} declares the guide {guide!r}, expected 'tagger', 'vectors' or None")
@@ -78,9 +78,9 @@ def make_pruner(
     tagger: Callable[[], Tagger] | None = None,
     embedder: Callable[[], EmbedQuestions] | None = None,
 ) -> Pruner:
-    """Make a pruner by its name or as module:Class, with the guide that it declares.
+    """Return a pruner by its name or as `module:Class`, with the guide that it declares.
 
-    Raises UnknownPlugin, BrokenPlugin, and ModelMissing where it is guided by what is not given.
+    Raises UnknownPlugin, BrokenPlugin, and ModelMissing if its guide is not provided.
     """
     plugin = load_class(PRUNERS, name)
     guide = guide_of(plugin)
@@ -90,13 +90,13 @@ def make_pruner(
     make_guide, what = (tagger, "a tagger") if guide == "tagger" else (embedder, "vectors")
     if make_guide is None:
         raise ModelMissing(f"pruner {name!r} is guided by {what}, which this call does not provide", name=name)
-    made_with = make_guide()
-    pruner: Pruner = construct(name, lambda: plugin(kb, made_with))
+    guide_model = make_guide()
+    pruner: Pruner = construct(name, lambda: plugin(kb, guide_model))
     return pruner
 
 
 def tag(tagger: Tagger, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
-    """Return log p(w|q) of each question; raise BrokenPlugin if a tagger fails or returns tables of other shapes."""
+    """Return log p(w|q) of each question; raise BrokenPlugin if a tagger fails or returns other shapes."""
     tables = ask_plugin("tagger", tagger, lambda: list(tagger.spans(questions)))
     shapes = [(len(words_of(question)),) * 2 for question in questions]
     if [np.shape(table) for table in tables] != shapes:
@@ -106,7 +106,7 @@ def tag(tagger: Tagger, questions: Sequence[Question]) -> list[NDArray[np.float6
 
 
 def opening(question: Question) -> Question:
-    """Cut a question after as many words as a tagger reads; what is beyond cannot be the mention."""
+    """Return a question cut after the words that a tagger reads, which alone can be the mention."""
     places = [place for place, token in enumerate(question.tokens) if token.is_word]
     if len(places) <= MOST_WORDS:
         return question
@@ -114,17 +114,17 @@ def opening(question: Question) -> Question:
 
 
 def word_places(question: Question) -> list[int]:
-    """List the places of the words, of those a tagger reads, among the tokens of a question."""
+    """Return the places, among the tokens of a question, of the words that a tagger reads."""
     return [place for place, token in enumerate(opening(question).tokens) if token.is_word]
 
 
 def words_of(question: Question) -> list[str]:
-    """List the words of a question that a tagger reads."""
+    """Return the words of a question that a tagger reads."""
     return [question.tokens[place].text for place in word_places(question)]
 
 
 def word_span(question: Question, mention: Ngram) -> tuple[int, int] | None:
-    """Return the first and last word that a mention covers; None for one of punctuation alone."""
+    """Return the first and last word of a mention, None for one that is only punctuation."""
     covered = [word for word, place in enumerate(word_places(question)) if mention.first <= place <= mention.last]
     return (covered[0], covered[-1]) if covered else None
 
@@ -132,9 +132,9 @@ def word_span(question: Question, mention: Ngram) -> tuple[int, int] | None:
 def label_mentions(
     kb: KnowledgeBase, questions: Sequence[Question], *, subjects: NDArray[np.int64]
 ) -> list[Ngram | None]:
-    """Return the mention of the gold subject in each question: the longest n-gram that is one of its names, the first.
+    """Return the mention of each gold subject: the longest n-gram that is one of its names, ties by place.
 
-    None for a question without one, or whose subject is ABSENT (paper, section Dataset).
+    None if there is no such n-gram, or if the subject is ABSENT (paper, section Dataset).
     """
     known = np.unique(subjects[subjects != ABSENT]).astype(np.uint32)
     names = dict(zip(known.tolist(), kb.names_of(known), strict=True))
@@ -145,7 +145,7 @@ def label_mentions(
 
 
 def longest_match(question: Question, forms: Iterable[str]) -> Ngram | None:
-    """Return the longest n-gram that has one of some forms, the first of several; None if there is none."""
+    """Return the longest n-gram with one of some forms, ties by place, None if there is none."""
     form_set = set(forms)
     lengths = {form.count(" ") + 1 for form in form_set}
     matches = [ngram for ngram in ngrams(question, lengths=lengths) if ngram.form in form_set]

@@ -1,7 +1,7 @@
-"""Cascades: a system of few scorers decides where it is sure, one of all of them ranks the questions in doubt.
+"""Cascades: a system with few scorers ranks first, and one with all of them ranks the questions in doubt.
 
-Cascade ranking (Wang, Lin, Metzler, SIGIR 2011), by question and by mention: the other scorers are asked about the
-questions in doubt alone, and of these about the mentions that are not ruled out.
+It is cascade ranking (Wang, Lin, Metzler, SIGIR 2011) by question and by mention: the other scorers read only the
+questions in doubt, and of these only the mentions that are not ruled out.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from kbtools.ranking.system import System
 
 @dataclass(frozen=True, eq=False)
 class CascadeScoring:
-    """A scoring by two rankers: the first reads some of the scorers, the last all; that is made when it is needed."""
+    """A scoring by two rankers; the last one reads all scorers and is made when first needed."""
 
     system: System
     first: Scoring
@@ -32,9 +32,9 @@ class CascadeScoring:
         return self.make_last()
 
     def rate(self, evidence: Evidence) -> Rating:
-        """Score candidates, those of a question by one of both rankers; raise BrokenPlugin as these do."""
+        """Return the rating, each question by one of both rankers; raise BrokenPlugin as these do."""
         cascade = self.system.cascade
-        assert cascade  # as in the system that this is made for
+        assert cascade  # only made for a cascade
         evidence = evidence.deferring(self.system.deferred)
         first = self.first.rate(evidence)
         shares = winner_shares if self.system.ranker else relation_shares
@@ -49,7 +49,7 @@ class CascadeScoring:
         return Rating(scores, parts, stages, late)
 
     def complete(self, evidence: Evidence, scores: NDArray[np.int64], late: NDArray[np.bool_]) -> Evidence:
-        """Ask the scorers for the last about the questions in doubt."""
+        """Return the evidence for the last ranker on the questions in doubt."""
         pools, cascade = evidence.pools, self.system.cascade
         assert cascade
         read = unruled_mentions(pools, scores, cascade.margin) & late[pools.question_of("mention")]
@@ -58,14 +58,14 @@ class CascadeScoring:
 
 
 def winner_shares(pools: Pools, scores: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the winner's share of each pool, as exp(score) normalised; an empty one leaves no doubt: (questions,)."""
+    """Return the winner's share of each pool by normalised exp(score), 1 for an empty pool: (questions,)."""
     return np.where(pools.counts["pair"] > 0, winner_confidence(pools, scores, of_links=False), 1.0)
 
 
 def relation_shares(pools: Pools, scores: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the share of the winner's mention and relation, namesakes counting once: (questions,).
+    """Return the share of the winner's mention and relation, with namesakes counted once: (questions,).
 
-    A relation scorer does not tell namesakes apart, so that they are no doubt.
+    Relation scorers cannot distinguish namesakes, so these are no reason for doubt.
     """
     shares, filled = np.ones(len(pools)), np.flatnonzero(pools.counts["pair"])
     if len(filled):
@@ -80,7 +80,7 @@ def relation_shares(pools: Pools, scores: NDArray[np.int64]) -> NDArray[np.float
 
 
 def unruled_mentions(pools: Pools, scores: NDArray[np.int64], margin: float) -> NDArray[np.bool_]:
-    """Mark the mentions with a candidate that is behind the best of its question by no more than a margin."""
+    """Return whether each mention has a candidate within a margin of the best of its question: (mentions,)."""
     marks, filled = np.zeros(len(pools.mention_start), dtype=np.bool_), np.flatnonzero(pools.counts["pair"])
     if len(filled):
         near = find_ties(scores, pools.first("pair")[filled], tolerance=margin * MICRO).tied
@@ -95,9 +95,9 @@ def complete(
     *,
     order: tuple[str, ...],
 ) -> Evidence:
-    """Add the scorers that were asked about some mentions, in the order that the last ranker knows.
+    """Return the evidence with the deferred scorers added, in the order of the last ranker.
 
-    Of the other mentions they are taken to say the mean of what the first scorers say.
+    Mentions that they did not read get the mean score of the first scorers.
     """
     _, sizes = evidence.pools.v_of_mention
     places = read.repeat(sizes)
@@ -112,14 +112,14 @@ def complete(
 def _join(
     first: Rating, last: Rating, *, late: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], Callable[[NDArray[np.int64]], dict[str, NDArray[np.float64]]]]:
-    """Put the scores of the questions in doubt, whose candidates are marked, in place of those of the first ranker."""
+    """Return scores and parts of the first rating, with those of the last for the candidates marked in `late`."""
     scores, places = first.scores.copy(), late.cumsum() - 1
     scores[late] = last.scores
 
     def parts(pairs: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
-        own = late[pairs]
+        is_late = late[pairs]
         joined: dict[str, NDArray[np.float64]] = {}
-        for marks, rating, at in ((~own, first, pairs), (own, last, places[pairs])):
+        for marks, rating, at in ((~is_late, first, pairs), (is_late, last, places[pairs])):
             for name, values in rating.parts(at[marks]).items() if marks.any() else ():
                 joined.setdefault(name, np.zeros(len(pairs)))[marks] = values
         return joined

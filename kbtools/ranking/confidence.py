@@ -1,6 +1,6 @@
-"""Confidence in the first candidate of a question, and the ascending map that turns it into the share that is right.
+"""Confidence in the first candidate of a question, its calibration, and ties for the first place.
 
-Ties for the first place are scored as what a fair draw among the tied would give.
+A tie counts as the expected value of a random draw among the tied candidates.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from kbtools.ranking.pools import Pools
 from kbtools.ranking.score import MICRO
 
 _LEFT_OUT = np.iinfo(np.int64).min // 2
-"""A score below that of every candidate; half the least integer, so that subtracting from it does not overflow."""
+"""A score below that of every candidate, half the least integer so that differences do not overflow."""
 
 
 def winner_confidence(
@@ -23,10 +23,10 @@ def winner_confidence(
     of_links: bool = True,
     among: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
-    """Return the confidence in the first candidate of each question before any calibration: (questions,).
+    """Return the uncalibrated confidence in the first candidate of each question, 0 without one: (questions,).
 
-    It is exp(score) normalised over the pool, times the confidence in its link with `of_links`; tied candidates
-    count as their mean. `among` marks the candidates that take part. A question without any has 0.
+    It is exp(score) normalised over the pool, with `of_links` times the confidence in its link; tied candidates count
+    as their mean. `among` marks the candidates to consider.
     """
     confidence, filled = np.zeros(len(pools)), np.flatnonzero(pools.counts["pair"])
     if not len(filled):
@@ -41,19 +41,19 @@ def winner_confidence(
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A map from confidence to the share that is right: its steps, both ascending; between steps, a line."""
+    """A piecewise linear map from confidence to the share that is right; both ascend."""
 
     confidence: tuple[float, ...]
     correct: tuple[float, ...]
 
     def apply(self, confidence: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Calibrate confidences; 0, which is no candidate at all, stays 0."""
+        """Return calibrated confidences; 0, which means no candidate, stays 0."""
         calibrated = np.interp(confidence, self.confidence, self.correct)
         return np.where(confidence > 0, calibrated, 0.0)
 
 
 def fit_calibration(confidence: NDArray[np.float64], correct: NDArray[np.float64]) -> Calibration:
-    """Fit the ascending map with the least squared error: pool adjacent violators. Questions without answer are out.
+    """Return the ascending map with the least squared error (pool adjacent violators); confidence 0 does not count.
 
     >>> fit_calibration(np.array([0.2, 0.4, 0.6, 0.8]), np.array([0.0, 1.0, 0.0, 1.0])).correct
     (0.0, 0.5, 1.0)
@@ -63,8 +63,8 @@ def fit_calibration(confidence: NDArray[np.float64], correct: NDArray[np.float64
     levels, inverse = np.unique(confidence[answered][order], return_inverse=True)
     counts = np.bincount(inverse, minlength=len(levels)).astype(np.float64)
     sums = np.bincount(inverse, weights=correct[answered][order], minlength=len(levels))
-    # A step is the sums of confidence and correctness and the count of its answers; one that does not rise above the
-    # step before it is merged into that.
+    # A step holds the sums of confidence and correctness and the number of answers; a step that does not rise above the
+    # one before is merged into it.
     pooled: list[tuple[float, float, float]] = []
     for level, total, count in zip(levels * counts, sums, counts, strict=True):
         pooled.append((float(level), float(total), float(count)))
@@ -79,10 +79,10 @@ def fit_calibration(confidence: NDArray[np.float64], correct: NDArray[np.float64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ties:
-    """The first places of groups of candidates that lie end to end.
+    """The candidates tied for the first place in each group of concatenated candidates.
 
-    `starts` and `sizes` say where the groups are, `best` is the highest score of each and `count` how many share it:
-    (groups,); `tied` marks those that do: (candidates,).
+    `starts`, `sizes`, the highest score `best` and the number of ties `count` are (groups,); `tied` marks candidates
+    with the highest score: (candidates,).
     """
 
     starts: NDArray[np.int64]
@@ -92,22 +92,22 @@ class Ties:
     count: NDArray[np.int64]
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Repeat a value of each group for each of its candidates."""
+        """Return the value of its group for each candidate."""
         return np.repeat(values, self.sizes)
 
     def expected(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the expected value of a candidate drawn from those tied for the first place: (groups,).
+        """Return the mean value of the candidates tied for the first place: (groups,).
 
-        Of marks for what is right this is 1/k where one of k tied candidates is.
+        For values that mark one right candidate among k tied ones it is 1/k.
         """
         total: NDArray[np.float64] = np.add.reduceat(np.where(self.tied, values, 0.0), self.starts)
         return total / self.count
 
 
 def find_ties(scores: NDArray[Any], starts: NDArray[np.int64], *, tolerance: float = 0.0) -> Ties:
-    """Find who shares the first place of each group; no group is empty, and `starts` ascends from 0.
+    """Return the ties for the first place of each group; groups are not empty, and `starts` ascends from 0.
 
-    Scores tie where they differ from the best by at most `tolerance`.
+    Scores within `tolerance` of the best are tied.
     """
     sizes = np.diff(starts, append=len(scores))
     best = np.maximum.reduceat(scores, starts)
@@ -116,7 +116,7 @@ def find_ties(scores: NDArray[Any], starts: NDArray[np.int64], *, tolerance: flo
 
 
 def expected_first(scores: NDArray[Any], right: NDArray[np.bool_], *, tolerance: float = 0.0) -> NDArray[np.float64]:
-    """Return for each row the chance that a draw from its first place is right: (rows, candidates) -> (rows,)."""
+    """Return the share of right candidates among those tied first in each row: (rows, candidates) -> (rows,)."""
     rows, candidates = scores.shape
     ties = find_ties(scores.reshape(-1), np.arange(rows) * candidates, tolerance=tolerance)
     return ties.expected(right.reshape(-1))

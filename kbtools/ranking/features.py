@@ -1,7 +1,7 @@
-"""Features of candidates: what a learned ranker reads of the evidence, by name; beyond the paper.
+"""Features of candidates that a learned ranker reads; beyond the paper.
 
-None tells entities apart by how they came into the knowledge base: not their number of facts, of types, or of facts
-that they are the object of. The first word of a name is the part of the score that a feature speaks of.
+No feature depends on how entities entered the knowledge base, such as their number of facts or types. The first word of
+a feature's name is its part of the score.
 """
 
 from collections.abc import Iterator
@@ -17,19 +17,19 @@ from kbtools.ranking.score import places_of_v, relation_part, score_parts, subje
 from kbtools.ranking.weights import Weights
 
 VERSION = 1
-"""Rises when a feature comes, goes or is computed otherwise: rankers that learned from others are refused."""
+"""Rises when a feature is added, removed or computed differently; rankers of other versions are refused."""
 
 _LEAST_CONFIDENCE = 1e-6
-"""Trust in a link below which nothing is learned: seventeen words beside a mention."""
+"""Lowest link confidence that features distinguish, reached with seventeen words beside a mention."""
 
 _Column = tuple[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Features:
-    """Features of the candidates of some questions, whose pools lie end to end.
+    """Features of the candidates of some questions, whose pools are concatenated.
 
-    names (features,); values (pairs, features); counts, the candidates of each question: (questions,).
+    names (features,); values (pairs, features); counts, the number of candidates of each question: (questions,).
     """
 
     names: tuple[str, ...]
@@ -42,7 +42,7 @@ class Features:
 
 
 def find_features(evidence: Evidence, weights: Weights) -> Features:
-    """Compute the features of every candidate; the weighted sum with these weights is one of them."""
+    """Return the features of every candidate, among them the weighted sum with these weights."""
     columns = dict(
         [*_weighted_columns(evidence, weights), *_relation_columns(evidence), *_subject_columns(evidence)]
     ) | dict(_link_columns(evidence.pools))
@@ -52,7 +52,7 @@ def find_features(evidence: Evidence, weights: Weights) -> Features:
 
 
 def _weighted_columns(evidence: Evidence, weights: Weights) -> Iterator[_Column]:
-    """Yield the weighted sum of the parts, and how far it is behind the best of the pool."""
+    """Yield the weighted sum of the parts, and its difference from the best of the pool."""
     parts = score_parts(evidence.pools, weights, v=evidence.mean, u=evidence.u)
     total = np.sum(list(parts.values()), axis=0)
     yield "sum", total
@@ -60,8 +60,8 @@ def _weighted_columns(evidence: Evidence, weights: Weights) -> Iterator[_Column]
 
 
 def _relation_columns(evidence: Evidence) -> Iterator[_Column]:
-    """Yield of each relation scorer, and of their mean: log p(r|q) over all relations, those of the pool, and those of
-    the subject, and the margin to the best of the pool."""
+    """Yield, for each relation scorer and their mean, log p(r|q) over all relations, over those of the pool and over
+    those of the subject, and the difference from the best of the pool."""
     pools = evidence.pools
     scorers = {**evidence.v, **evidence.beside} | ({"mean": evidence.mean} if len(evidence.v) > 1 else {})
     for name, v in scorers.items():
@@ -73,7 +73,7 @@ def _relation_columns(evidence: Evidence) -> Iterator[_Column]:
 
 
 def _subject_columns(evidence: Evidence) -> Iterator[_Column]:
-    """Yield u, log p(s|q, r), and the margins to the best namesake, and to the best that has the relation too."""
+    """Yield u, log p(s|q, r), and the differences from the best namesake and from the best with the same relation."""
     pools, link = evidence.pools, evidence.pools.link_of_pair
     if evidence.u is not None:
         u = np.asarray(evidence.u, dtype=np.float64)[pools.pair_subject]
@@ -84,7 +84,7 @@ def _subject_columns(evidence: Evidence) -> Iterator[_Column]:
 
 
 def _link_columns(pools: Pools) -> Iterator[_Column]:
-    """Yield what the link says: weight, rung, similarity, the words left unexplained, namesakes, and sizes."""
+    """Yield the weight, rung and similarity of the link, its unexplained words, namesakes, and pool size."""
     link = pools.link_of_pair
     bearers = np.bincount(pools.subject_link, minlength=len(pools.link_start))
     yield "mention", pools.link_weight[link]
@@ -98,22 +98,22 @@ def _link_columns(pools: Pools) -> Iterator[_Column]:
 
 
 def _alike(pools: Pools) -> NDArray[np.int64]:
-    """Number the candidates that share a link and a relation alike: (pairs,)."""
+    """Return the group number of each candidate by link and relation: (pairs,)."""
     both = pools.link_of_pair.astype(np.int64) * len(pools.relation) + pools.pair_relation
     numbers: NDArray[np.int64] = np.unique(both, return_inverse=True)[1].reshape(-1)
     return numbers
 
 
 def _best_of(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return for each value the greatest of its group."""
+    """Return the largest value of the group of each value."""
     best = np.full(int(group.max(initial=-1)) + 1, -np.inf)
     np.maximum.at(best, group, values)
-    own: NDArray[np.float64] = best[group]
-    return own
+    best_of_group: NDArray[np.float64] = best[group]
+    return best_of_group
 
 
 def _total_of(values: NDArray[np.float64], group: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return for each logarithm that of the sum over its group."""
+    """Return the logarithm of the sum of exp(values) over the group of each value."""
     best = _best_of(values, group)
     total: NDArray[np.float64] = best + np.log(np.bincount(group, weights=np.exp(values - best))[group])
     return total

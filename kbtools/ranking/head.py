@@ -1,4 +1,4 @@
-"""The taught head: what questions with known answers add to a relation scorer that compares vectors."""
+"""The taught head: what a relation scorer that compares vectors learns from questions with known answers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,40 +8,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 STRENGTH = 0.5
-"""The factor of all that is learned, while it is learned and afterwards. Of the Human Phenotype Ontology's questions
-82.5 % are right with 50 taught, 79.3 % where the factor is 1 and halved afterwards; 3,000 validation questions of FBSQ
-differ by 0.3 points."""
+"""The factor of everything learned, during and after learning. Of the Human Phenotype Ontology's questions, 82.5 % are
+right with 50 taught, and 79.3 % with a factor of 1 that is halved afterwards; 3,000 validation questions of FBSQ differ
+by 0.3 points."""
 
 SHARPNESS = 15.0
 """Log-probability of a cosine of 1 with a learned vector, as for `encoder`."""
 
 VECTOR_PENALTY, BIAS_PENALTY = 2.25, 1.0
-"""Cost of the squares of what is learned. A fifth of the first and four times of it differ by 1 point at most."""
+"""Weights of the squared vectors and biases in the loss. A fifth and four times the first change at most 1 point."""
 
 _DOUBTED = 2
-"""Questions at the origin that the mean is taken with, so that a single question differs from its mean."""
+"""Questions at the origin added to the mean, so that a single question differs from it."""
 
 UNTAUGHT = 0.5
-"""What relations without a taught question gain, times the share of the questions whose relation has no other: so
-likely is the next question about a relation that nobody taught (Good 1953). After 10 questions on the Human Phenotype
-Ontology and 50 on FBSQ these relations lose 4.3 and 2.0 points, 7.8 and 2.6 without it; all questions gain 0.9 and 0.2.
-At 1 they lose 1.4, and of the elements' questions 1 point is lost with 10 taught."""
+"""The score that relations without taught questions gain, times the share of questions whose relation has no other,
+which estimates how likely the next question is about an untaught relation (Good 1953). After 10 questions on the Human
+Phenotype Ontology and 50 on FBSQ untaught relations lose 4.3 and 2.0 points, and 7.8 and 2.6 without it; all questions
+gain 0.9 and 0.2. With 1 they lose 1.4, and questions about the chemical elements lose 1 point with 10 taught."""
 
 BLOCK = 1024
-"""Questions that are scored at once."""
+"""Questions scored at once."""
 
 _LEAST, _TURNS, _REMEMBERED = 1e-5, 100, 10
-"""Share of the loss by which a step must lower it, the most steps, and how many of them estimate the curvature."""
+"""The relative decrease of the loss that ends the search, the most steps, and the steps that estimate the curvature."""
 
 _Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
-    """An addition to the scores of some relations: s (15 phi·dE(r) + b(r)), where phi is the direction in which a
-    question's vector differs from the mean of those taught.
+    """An addition to the scores of the taught relations: s (15 phi·dE(r) + b(r)).
 
-    mean (dim,); relations, as rows (taught,); vectors (taught, dim) and biases (taught,) with all factors.
+    phi is the direction of a question's vector from the mean of the taught ones. mean (dim,); relations, as rows
+    (taught,); vectors (taught, dim) and biases (taught,) include all factors.
     """
 
     mean: NDArray[np.float32]
@@ -50,19 +50,19 @@ class Head:
     biases: NDArray[np.float32]
 
     def add(self, scores: _Floats, vectors: NDArray[np.float32]) -> _Floats:
-        """Add to scores (questions, relations) of questions with these vectors (questions, dim)."""
+        """Return scores (questions, relations) with the addition for questions with these vectors (questions, dim)."""
         scores[:, self.relations] += _directions(vectors, self.mean) @ self.vectors.T + self.biases
         return scores
 
     def to_bytes(self) -> bytes:
-        """Return the arrays in the format of NumPy's archives."""
+        """Return the arrays as a NumPy archive."""
         archive = BytesIO()
         np.savez(archive, mean=self.mean, relations=self.relations, vectors=self.vectors, biases=self.biases)
         return archive.getvalue()
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Head":
-        """Read a head that `to_bytes` wrote."""
+        """Return a head from the output of `to_bytes`."""
         with np.load(BytesIO(content)) as arrays:
             return cls(**arrays)
 
@@ -70,8 +70,8 @@ class Head:
 def _directions(vectors: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the differences of vectors from a mean, scaled to length 1.
 
-    All questions have much in common. As plain vectors, those taught raise their relations in every other question, at
-    the cost of relations that nobody taught: of WordNet's these lose 8 points, and 1 by the differences.
+    Questions have much in common: with plain vectors, taught relations rise for every other question, and WordNet's
+    untaught relations lose 8 points instead of 1.
     """
     differences = vectors - mean
     lengths = np.linalg.norm(differences, axis=1, keepdims=True)
@@ -80,19 +80,19 @@ def _directions(vectors: NDArray[np.float32], mean: NDArray[np.float32]) -> NDAr
 
 
 def fit_head(vectors: NDArray[np.float32], relations: NDArray[np.int64], score: Callable[[slice], _Floats]) -> Head:
-    """Learn from questions with vectors (questions, dim) and the rows of their relations (questions,).
+    """Return the head learned from questions with vectors (questions, dim) and relations as rows (questions,).
 
-    `score` returns the scores before teaching of a slice of them: (questions, all relations). The cross entropy over
-    all relations is minimised; those that are not taught keep their scores.
+    `score` returns the scores before teaching for a slice of them: (questions, all relations). The cross entropy over
+    all relations is minimised; untaught relations keep their scores.
     """
     taught, place = np.unique(relations, return_inverse=True)
     mean = (vectors.sum(axis=0) / (len(vectors) + _DOUBTED)).astype(np.float32)
     phi = _directions(vectors, mean).astype(np.float64)
-    own, rest = np.empty((len(vectors), len(taught))), np.empty(len(vectors))
+    taught_scores, rest = np.empty((len(vectors), len(taught))), np.empty(len(vectors))
     for start in range(0, len(vectors), BLOCK):
         at = slice(start, start + BLOCK)
         scores = score(at)
-        own[at] = scores[:, taught]
+        taught_scores[at] = scores[:, taught]
         scores[:, taught] = -np.inf
         peak = scores.max(axis=1, initial=-1e300)
         rest[at] = peak + np.log(np.maximum(np.exp(scores - peak[:, None]).sum(axis=1), 1e-300))
@@ -100,7 +100,7 @@ def fit_head(vectors: NDArray[np.float32], relations: NDArray[np.int64], score: 
 
     def loss(weights: _Floats) -> tuple[float, _Floats]:
         table, biases = weights[: -len(taught)].reshape(size), weights[-len(taught) :]
-        scores = own + STRENGTH * (SHARPNESS * (phi @ table.T) + biases)
+        scores = taught_scores + STRENGTH * (SHARPNESS * (phi @ table.T) + biases)
         peak = np.maximum(scores.max(axis=1), rest)
         wrong = np.exp(scores - peak[:, None])
         total = wrong.sum(axis=1) + np.exp(rest - peak)
@@ -119,9 +119,9 @@ def fit_head(vectors: NDArray[np.float32], relations: NDArray[np.int64], score: 
 
 
 def minimise(function: Callable[[_Floats], tuple[float, _Floats]], start: _Floats) -> _Floats:
-    """Return where a convex function, which gives its value and its slopes, is least: L-BFGS (Nocedal 1980).
+    """Return the minimum of a convex function, which returns its value and gradient, by L-BFGS (Nocedal 1980).
 
-    It stands for scipy.optimize, which a plain installation lacks.
+    It replaces scipy.optimize, which a plain installation lacks.
     """
     at, (value, slopes) = start, function(start)
     steps: list[tuple[_Floats, _Floats, float]] = []

@@ -1,4 +1,4 @@
-"""Relations with several labels: the score of each is the best of its labels'."""
+"""Relations with several labels: a relation has the score of its best label."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -11,7 +11,7 @@ from kbtools.text.question import MarkedQuestion
 
 
 class _LabelScorer:
-    """An adapter from a scorer of labels to one of relations; `counts` has the number of labels of each relation."""
+    """An adapter from a scorer of labels to a relation scorer; `counts` is the number of labels of each relation."""
 
     def __init__(self, scorer: RelationScorer, counts: Sequence[int]) -> None:
         self.scorer = scorer
@@ -22,7 +22,7 @@ class _LabelScorer:
         return self.best(self.scorer.score(questions))
 
     def best(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the best score of each relation, of those of labels: (questions, relations)."""
+        """Return the best label score of each relation: (questions, relations)."""
         shape = len(scores), self.labels
         every = as_scores(scores, scorer=type(self.scorer).__name__, shape=shape)
         best: NDArray[np.float64] = np.maximum.reduceat(every, self.firsts, axis=1)
@@ -30,7 +30,7 @@ class _LabelScorer:
 
 
 class _TeachableLabelScorer(_LabelScorer):
-    """A scorer of labels that compares vectors, so that a head can be taught."""
+    """A label scorer that compares vectors, so that a head can be taught."""
 
     scorer: Teachable
 
@@ -42,7 +42,7 @@ class _TeachableLabelScorer(_LabelScorer):
 
 
 def best_of_labels(scorer: RelationScorer, counts: Sequence[int]) -> RelationScorer:
-    """Return a scorer of labels as one of relations."""
+    """Return a relation scorer from a scorer of labels."""
     if all(count == 1 for count in counts):
         return scorer
     return (_TeachableLabelScorer if isinstance(scorer, Teachable) else _LabelScorer)(scorer, counts)

@@ -1,4 +1,4 @@
-"""A trained model in its folder: the plugin that it belongs to, what it knows, and its weights with their digest."""
+"""A trained model in its folder: its plugin, its record, and its weights with their digest."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,21 +13,21 @@ from kbtools.storage import built_folder, require_ours
 from kbtools.user_cache import identity, matches_digest
 
 RECORD = "model.msgpack"
-"""The file of a model that says what it is."""
+"""The record of a model."""
 
 _FORMAT_NAME, _FORMAT_VERSION = "kbtools-model", 1
 _CURE = "train the model again"
 
 FILES = ("weights.safetensors", "model.crfsuite")
-"""The files in which networks and the CRF over features keep their weights."""
+"""The weight files of networks and of the CRF over features."""
 
 
 _CONTENTS, _CONTENTS_FORMAT, _CONTENTS_VERSION = "contents.msgpack", "kbtools-models", 1
-"""The file of a folder of models that lists its records, so that one that is gone is noticed."""
+"""The list of the records in a folder of models, which reveals a missing one."""
 
 
 def write_listed(path: Path, record: dict[str, Any], *, name: str, version: int) -> None:
-    """Write a record of a folder of models, and list it."""
+    """Write a record into a folder of models and list it."""
     write_record(path, record, name=name, version=version)
     listed = _listed_records(path.parent)
     if path.name not in listed:
@@ -36,7 +36,7 @@ def write_listed(path: Path, record: dict[str, Any], *, name: str, version: int)
 
 
 def _listed_records(models: Path) -> list[str]:
-    """Return the names of the records that were written into a folder of models; raise ModelUnusable."""
+    """Return the names of the records listed in a folder of models; raise ModelUnusable if the list is damaged."""
     if not (models / _CONTENTS).is_file():
         return []
     try:
@@ -49,7 +49,7 @@ def _listed_records(models: Path) -> list[str]:
 
 
 def require_records(models: Path, names: Sequence[str]) -> None:
-    """Raise ModelUnusable where a record of a folder of models is gone: others would answer in its place."""
+    """Raise ModelUnusable if a listed record is missing, since others would silently replace it."""
     listed = _listed_records(models)
     missing = [name for name in listed if not (models / name).is_file()]
     if not listed and any((models / name).is_file() for name in names):
@@ -75,7 +75,7 @@ class _ModelRecord(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """The origin of a model: its plugin, a digest of settings and questions, its figures on the validation split."""
+    """The origin of a model: its plugin, a digest of settings and questions, its validation figures."""
 
     plugin: str
     made_of: str = ""
@@ -84,7 +84,7 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class _StoredModel:
-    """A model as it lies in its folder; `contents` is what its plugin rebuilds it from beside the weights."""
+    """A model read from its folder; its plugin loads it from `contents` and the weights."""
 
     stamp: Stamp
     contents: dict[str, Any]
@@ -94,7 +94,7 @@ class _StoredModel:
 def write_model(
     folder: Path, stamp: Stamp, contents: dict[str, Any], *, file: str, write: Callable[[Path], object]
 ) -> None:
-    """Write a model, its weights to a file of that name; the folder appears whole or not at all."""
+    """Write a model, with its weights in `file`; the folder appears completely or not at all."""
     files = _model_files(folder) | {file}
     with built_folder(folder, ours=lambda path: str(path) in files) as building:
         write(building / file)
@@ -110,7 +110,7 @@ def write_model(
 
 
 def _model_files(folder: Path) -> set[str]:
-    """Return the names of the files that trainings write into a folder of a model."""
+    """Return the names of the files that training writes into the folder of a model."""
     files = {RECORD, *FILES}
     with suppress(ModelMissing, ModelUnusable):
         files.add(_read_model_record(folder)["file"])
@@ -118,15 +118,15 @@ def _model_files(folder: Path) -> set[str]:
 
 
 def check_replaceable(folder: Path) -> None:
-    """Refuse a folder that holds what no training wrote; at the start of a training rather than at its end."""
+    """Raise an error if a folder holds other files than training writes; call it before training."""
     files = _model_files(folder)
     require_ours(folder, lambda path: str(path) in files)
 
 
 def read_model(folder: Path) -> _StoredModel:
-    """Read a model whose weights are those that training wrote; raise ModelMissing or ModelUnusable."""
+    """Return a model after checking its weights' digest; raise ModelMissing or ModelUnusable."""
     record = _read_model_record(folder)
-    weights = folder / Path(record["file"]).name  # a file of another folder is none of the model's
+    weights = folder / Path(record["file"]).name  # never a file outside this folder
     try:
         as_written = weights.is_file() and matches_digest(weights, record["digest"])
     except OSError as error:
@@ -138,7 +138,7 @@ def read_model(folder: Path) -> _StoredModel:
 
 
 def _read_model_record(folder: Path) -> dict[str, Any]:
-    """Read what a folder says of its model; raise as `read_model` does."""
+    """Return the record of a model; raise as `read_model` does."""
     if not (folder / RECORD).is_file():
         raise ModelMissing(f"{folder}: no trained model here; make it with kbtools train", path=str(folder))
     return _read_record_once(folder, identity((folder / RECORD).stat()))
@@ -146,7 +146,7 @@ def _read_model_record(folder: Path) -> dict[str, Any]:
 
 @lru_cache(1)
 def _read_record_once(folder: Path, state: tuple[int, ...]) -> dict[str, Any]:
-    """Read a record once for all who ask in a row: that of a large vocabulary takes ten milliseconds."""
+    """Return a record, cached for consecutive reads: one with a large vocabulary takes 10 ms."""
     try:
         record = read_record(folder / RECORD, name=_FORMAT_NAME, version=_FORMAT_VERSION, cure=_CURE)
         if not fits(record, _ModelRecord):
@@ -162,10 +162,10 @@ def _read_record_once(folder: Path, state: tuple[int, ...]) -> dict[str, Any]:
 
 
 def check_plugin(folder: Path, plugin: object, *, name: str) -> None:
-    """Refuse a model that was trained as another plugin; a folder that holds no record of ours is not judged."""
+    """Raise ModelUnusable if a model was trained by another plugin; ignore folders without a record."""
     try:
         trained = _read_model_record(folder)["plugin"]
-    except (ModelMissing, ModelUnusable):  # the plugin's own `load` says what is wrong, or reads a format of its own
+    except (ModelMissing, ModelUnusable):  # `load` of the plugin reports the problem, or reads its own format
         return
     if trained not in (name, class_path(plugin)):
         raise ModelUnusable(
@@ -174,5 +174,5 @@ def check_plugin(folder: Path, plugin: object, *, name: str) -> None:
 
 
 def class_path(plugin: object) -> str:
-    """Return the path of a class, `module:Class`, which is how a model is known whose plugin has no other name."""
+    """Return the path of a class, `module:Class`."""
     return f"{getattr(plugin, '__module__', '')}:{getattr(plugin, '__qualname__', '')}"

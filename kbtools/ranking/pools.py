@@ -1,4 +1,4 @@
-"""Pools of candidates: the subject-relation pairs that links open up, of one question or of many thousand."""
+"""Pools of candidates: the subject-relation pairs that the links of one or many questions lead to."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from kbtools.linking.links import Link
 from kbtools.quick_records import computed_once, quick_record
 
 KINDS = ("link", "mention", "subject", "relation", "pair")
-"""The parts that a pool has several of; of each there is a column that counts them by question."""
+"""The kinds of rows of a pool; each kind has a column of counts per question."""
 
 COLUMNS: dict[str, tuple[str, type[np.generic]]] = {
     "link_start": ("link", np.int32),
@@ -33,7 +33,7 @@ COLUMNS: dict[str, tuple[str, type[np.generic]]] = {
     "pair_subject": ("pair", np.int32),
     "pair_relation": ("pair", np.int32),
 }
-"""The kind that each column has a row for, and how wide it is kept where many pools lie end to end."""
+"""The kind and the stored width of each column."""
 
 _POINTERS = {
     "subject_link": "link",
@@ -41,19 +41,19 @@ _POINTERS = {
     "pair_subject": "subject",
     "pair_relation": "relation",
 }
-"""Columns that hold positions among the rows of another kind."""
+"""Columns of positions among the rows of another kind."""
 
 
 @quick_record
 @dataclass(frozen=True, eq=False)
 class Pools:
-    """The pools C of the paper (Eq. 3) of some questions, end to end, in columns.
+    """The pools C of the paper (Eq. 3) of some questions, concatenated, as columns.
 
     counts      (questions,) for each of KINDS
     links       start and end in characters, rung, similarity 0 to 100, weight, confidence 0 to 1: (links,)
-    mentions    the spans of links that scorers are asked about, once each: (mentions,)
-    subjects    each entity of a pool once, with the best of its links, its mention and its number of facts: (subjects,)
-    relations   those of a pool, once each, ascending, as rows of the knowledge base: (relations,)
+    mentions    the distinct spans of links, which scorers are asked about: (mentions,)
+    subjects    each entity of a pool once, with its best link, mention and number of facts: (subjects,)
+    relations   those of a pool, distinct and ascending, as rows of the knowledge base: (relations,)
     pairs       the candidates: positions of a subject and of a relation: (pairs,)
     """
 
@@ -75,23 +75,23 @@ class Pools:
     pair_relation: NDArray[np.int64]
 
     def __len__(self) -> int:
-        """Count the questions."""
+        """Return the number of questions."""
         return len(self.counts["pair"])
 
     @property
     def pairs(self) -> int:
-        """Count the candidates of all questions."""
+        """The number of candidates of all questions."""
         return len(self.pair_subject)
 
     def first(self, kind: str) -> NDArray[np.int64]:
-        """Return where the rows of each question start, and where the last ones end: (questions + 1,)."""
+        """Return the first row of each question, and the end of the last: (questions + 1,)."""
         counts = self.counts[kind]
         starts = np.zeros(len(counts) + 1, dtype=np.int64)
         counts.cumsum(out=starts[1:])
         return starts
 
     def question_of(self, kind: str) -> NDArray[np.int64]:
-        """Return the question that each row of a kind belongs to."""
+        """Return the question of each row of a kind."""
         return np.repeat(np.arange(len(self)), self.counts[kind])
 
     @computed_once
@@ -100,7 +100,7 @@ class Pools:
 
     @computed_once
     def v_of_mention(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where the scores v of each mention start, and their number: one for each relation of its pool."""
+        """The start and number of the scores v of each mention, one per relation of its pool."""
         sizes = self.counts["relation"].repeat(self.counts["mention"])
         return sizes.cumsum() - sizes, sizes
 
@@ -110,16 +110,16 @@ class Pools:
 
     @computed_once
     def subject_of_pair(self) -> EntityRows:
-        """Return the subject of each candidate as a row of the knowledge base."""
+        """The subject of each candidate as a row of the knowledge base."""
         return self.subject[self.pair_subject]
 
     @computed_once
     def relation_of_pair(self) -> NDArray[np.uint32]:
-        """Return the relation of each candidate as a row of the knowledge base."""
+        """The relation of each candidate as a row of the knowledge base."""
         return self.relation[self.pair_relation]
 
     def with_mentions(self, mentions: NDArray[np.bool_]) -> "Pools":
-        """Return the same pools to scorers that are to read the marked mentions alone: (mentions,)."""
+        """Return pools for scorers that read only the marked mentions: (mentions,)."""
         counted = np.bincount(self.question_of("mention")[mentions], minlength=len(self))
         return replace(
             self,
@@ -130,7 +130,7 @@ class Pools:
 
 
 def take_questions(pools: Pools, questions: NDArray[np.bool_]) -> Pools:
-    """Take the pools of the marked questions out of those that lie end to end: (questions,)."""
+    """Return the pools of the marked questions: (questions,)."""
     counts = {kind: number[questions] for kind, number in pools.counts.items()}
     columns: dict[str, NDArray[Any]] = {}
     for name, (kind, _) in COLUMNS.items():
@@ -144,36 +144,36 @@ def take_questions(pools: Pools, questions: NDArray[np.bool_]) -> Pools:
 
 
 def order_links(links: Sequence[Link]) -> list[Link]:
-    """Sort links, the better first: of an entity that several lead to, a pool keeps the first."""
+    """Return links, best first; a pool keeps the first link of each entity."""
     return sorted(links, key=attrgetter("order"))
 
 
 def gather_pool(
     kb: KnowledgeBase, links: Sequence[Link], *, link_confidence: NDArray[np.float64] | None = None
 ) -> Pools:
-    """Open the ordered links of a question up into pairs: C = {(s, r) : M(s, w), s -> r} (paper, Focused Pruning).
+    """Return the pool of a question's sorted links: C = {(s, r) : M(s, w), s -> r} (paper, Focused Pruning).
 
     The confidence in each link, (links,), is 1 by default.
     """
     if not links:
         return _EMPTY
-    # The fields of all links at once stand for a loop over links for each of them.
+    # Unzipped at once, instead of one loop over links per field.
     _, starts, ends, _, rungs, entities, weights, similarities, _ = zip(*links, strict=True)
-    # A dictionary of the few spans stands for np.unique, which takes longer than all of this loop.
-    own_spans = list(zip(starts, ends, strict=True))
-    spans = {span: at for at, span in enumerate(sorted(set(own_spans)))}
+    # A dict of the few spans: np.unique takes longer than this whole function.
+    link_spans = list(zip(starts, ends, strict=True))
+    spans = {span: at for at, span in enumerate(sorted(set(link_spans)))}
     mention_start, mention_end = np.array(list(spans)).T
-    # Numbers of one kind are made an array together, and enums numbers first: either takes twice as long otherwise.
+    # Columns of one type become one array, and enums become int first; either way saves half of the time.
     mention, link_start, link_end, link_rung = np.array(
-        ([spans[span] for span in own_spans], starts, ends, [*map(int, rungs)])
+        ([spans[span] for span in link_spans], starts, ends, [*map(int, rungs)])
     )
     link_weight, link_similarity = np.array((weights, similarities), dtype=np.float64)
     linked = np.arange(len(links)).repeat([len(rows) for rows in entities])
-    # Links come better first, so that the first place of an entity is its best link.
+    # Links are sorted best first, so the first occurrence of an entity is its best link.
     subjects, first = distinct(np.concatenate(entities))
     subject_link = linked[first]
     relations_of = kb.relations_of(subjects)
-    # For every subject, for every relation it has: one pair.
+    # One pair for each relation of each subject.
     relations, _ = distinct(relations_of.values)
     pair_relation = relations.searchsorted(relations_of.values)
     pair_subject = np.arange(len(subjects)).repeat(relations_of.starts[1:] - relations_of.starts[:-1])
@@ -199,9 +199,9 @@ def gather_pool(
 
 
 def distinct(rows: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return the distinct rows, ascending, and where each first stands.
+    """Return the distinct rows, ascending, and the first position of each.
 
-    It stands for np.unique, which takes twice as long on the few rows of a question.
+    It takes half as long as np.unique on the few rows of a question.
     """
     order = rows.argsort(kind="stable")
     ascending = rows[order]
@@ -212,12 +212,12 @@ def distinct(rows: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.i
 
 
 def concatenate_pools(pools: Sequence[Pools]) -> Pools:
-    """Put the pools of questions end to end, in columns no wider than they need be."""
+    """Return the concatenated pools of questions, with narrow columns."""
     counts = {kind: np.concatenate([_EMPTY.counts[kind][:0], *(pool.counts[kind] for pool in pools)]) for kind in KINDS}
     columns: dict[str, NDArray[Any]] = {}
     for name, (kind, dtype) in COLUMNS.items():
         column = np.concatenate([getattr(_EMPTY, name), *(getattr(pool, name) for pool in pools)])
-        # Positions within one pool move by the rows of all pools before it.
+        # Positions within one pool are shifted by the rows of all pools before it.
         if name in _POINTERS:
             before = np.cumsum(counts[_POINTERS[name]]) - counts[_POINTERS[name]]
             column = column + np.repeat(before, counts[kind])
@@ -227,4 +227,4 @@ def concatenate_pools(pools: Sequence[Pools]) -> Pools:
 
 _NOTHING = {name: np.empty(0, dtype=dtype) for name, (_, dtype) in COLUMNS.items()}
 _EMPTY = Pools({kind: np.zeros(1, dtype=np.int64) for kind in KINDS}, **_NOTHING)
-"""The pool of one question that links to nothing."""
+"""The pool of one question without links."""

@@ -1,4 +1,4 @@
-"""Rankers: the weighted sum of the parts, and the contract of plugins that learn a score from features."""
+"""Rankers: the weighted sum of the parts of a score, and plugins that learn a score from features."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,35 +20,36 @@ from kbtools.ranking.weights import Weights
 
 
 class Ranker(Protocol):
-    """A score of candidates that is learned from their features; a plugin is made by `fit`, and rebuilt by `load`."""
+    """A learned score of candidates; a plugin is made by `fit` and loaded by `load`."""
 
     @classmethod
     def fit(cls, features: Features, gold: NDArray[np.bool_], *, seed: int) -> Self:
-        """Learn from questions with one gold candidate each: (pairs,)."""
+        """Return a ranker learned from questions with one gold candidate each: (pairs,)."""
         ...
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Rebuild a ranker; raise ModelError where the folder is damaged or newer."""
+        """Return a saved ranker; raise ModelError if its folder is damaged or of a newer version."""
         ...
 
     def save(self, folder: Path, stamp: Stamp | None = None) -> None:
-        """Write the ranker to a folder; without a stamp its plugin is known as `module:Class`."""
+        """Write the ranker to a folder; without a stamp its plugin is recorded as `module:Class`."""
         ...
 
     def score(self, features: Features) -> NDArray[np.float64]:
-        """Score candidates, higher is better, log-probabilities up to a constant per question: (pairs,)."""
+        """Return the scores of candidates, log-probabilities up to a constant per question, higher is better:
+        (pairs,)."""
         ...
 
     def explain(self, features: Features) -> NDArray[np.float64]:
-        """Return what each feature adds to the scores, whose sums they are: (pairs, features)."""
+        """Return the contribution of each feature, which add up to the scores: (pairs, features)."""
         ...
 
 
 @quick_record
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stage:
-    """The ranker of some questions: the relation scorers that were read, and the calibration of its confidence."""
+    """The ranker of some questions: its relation scorers and the calibration of its confidence."""
 
     scorers: tuple[str, ...]
     calibration: Calibration | None = None
@@ -56,9 +57,9 @@ class _Stage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rating:
-    """Scores of candidates in millionths, (pairs,), and the parts that those at some positions are the sums of.
+    """Scores of candidates in millionths, (pairs,), and a function that returns their parts at some positions.
 
-    A cascade has two stages, and `late` marks the questions that the second one ranked: (questions,).
+    A cascade has two stages; `late` marks the questions that the second one ranked: (questions,).
     """
 
     scores: NDArray[np.int64]
@@ -70,7 +71,7 @@ class Rating:
         return self.stages[-1 if self.late is not None and self.late[question] else 0]
 
     def calibrate(self, confidence: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Calibrate the confidence in the first candidate of each question by the stage that ranked it."""
+        """Return confidences in the first candidates, calibrated by the stage that ranked each question."""
         calibrated = [stage.calibration.apply(confidence) if stage.calibration else confidence for stage in self.stages]
         return calibrated[0] if self.late is None else np.where(self.late, calibrated[-1], calibrated[0])
 
@@ -79,7 +80,7 @@ class Scoring(Protocol):
     """A way to score candidates."""
 
     def rate(self, evidence: Evidence) -> Rating:
-        """Score the candidates of some questions."""
+        """Return the rating of the candidates of some questions."""
         ...
 
 
@@ -101,7 +102,7 @@ class WeightedSum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LearnedScoring:
-    """A ranker that was fitted for a pruner and its scorers; the weights are those of the sum among its features."""
+    """A ranker fitted for a pruner and its scorers; `weights` are those of the weighted sum, one of its features."""
 
     name: str
     ranker: Ranker
@@ -109,7 +110,7 @@ class LearnedScoring:
     calibration: Calibration | None = None
 
     def rate(self, evidence: Evidence) -> Rating:
-        """Score candidates; raise BrokenPlugin where the ranker fails, or gives other than a finite score for each."""
+        """Return the rating of candidates; raise BrokenPlugin unless the ranker gives each a finite score."""
         features = find_features(evidence, self.weights)
 
         def parts(pairs: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
@@ -120,7 +121,7 @@ class LearnedScoring:
         return Rating(self.score(features), parts, (_Stage(tuple(evidence.v), self.calibration),))
 
     def score(self, features: Features) -> NDArray[np.int64]:
-        """Score candidates in millionths; raise BrokenPlugin as `rate` does."""
+        """Return scores in millionths; raise BrokenPlugin as `rate` does."""
         return as_micro(self.ask(lambda: self.ranker.score(features), shape=(len(features.values),)))
 
     def ask(self, ask: Callable[[], object], *, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -128,7 +129,8 @@ class LearnedScoring:
 
 
 def _add_by_part(names: tuple[str, ...], added: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    """Add up what features of one part of the score add to it, (pairs, features), by the first word of their names."""
+    """Return the sums of contributions, (pairs, features), over features with the same first word, the part of the
+    score."""
     parts: dict[str, NDArray[np.float64]] = {}
     for column, name in enumerate(names):
         part = name.partition(".")[0]

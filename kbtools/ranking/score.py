@@ -1,6 +1,6 @@
-"""The joint score: log p(r|q) + beta·log p(s|q, r) + gamma·log p(w|q) over the pool, and what else counts.
+"""The joint score: log p(r|q) + beta·log p(s|q, r) + gamma·log p(w|q) and further parts.
 
-Eq. 2 of the paper over the pool C of Eq. 3, with a temperature for each network and a weight for each part.
+It is Eq. 2 of the paper, normalised over the pool C of Eq. 3, with a temperature per network and a weight per part.
 """
 
 from bisect import bisect_right
@@ -20,24 +20,23 @@ from kbtools.ranking.weights import Weights
 from kbtools.text.question import MarkedQuestion, Question
 
 DECIMALS = 6
-"""Scores are equal if they agree to this many decimals: what networks compute differs in the seventh by machine."""
+"""Decimals to which equal scores agree; networks differ in the seventh between machines."""
 
 MICRO = 10**DECIMALS
-"""Scores are integers, in millionths of a log-probability: what ties on one machine ties on every other."""
+"""Scores are integers, in millionths of a log-probability, so that ties are the same on every machine."""
 
 AT_ONCE = 1024
-"""Mentions that are scored in one call, so that scores of 20,000 questions never lie in memory whole; those of a
-question stay together."""
+"""Mentions scored in one call, to limit memory; those of one question stay together."""
 
 Progress = Callable[[int], None]
-"""Hears of how many questions are scored."""
+"""A function that is called with the number of questions scored so far."""
 
 Constant = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-"""Gives of scores (mentions, relations) what is taken off those of each mention: (mentions, 1)."""
+"""A function from scores (mentions, relations) to what is subtracted from each mention's: (mentions, 1)."""
 
 
 def no_constant(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Take nothing off, which spares an exponential for each relation of the knowledge base."""
+    """Return zeros, which saves an exponential for each relation of the knowledge base."""
     return np.zeros((len(scores), 1))
 
 
@@ -50,17 +49,18 @@ def score_relations(
     *,
     constant: Constant = log_total,
 ) -> NDArray[np.float64]:
-    """Return v(r, q) of each mention and each relation of its question's pool: by question, mention, then relation.
+    """Return v(r, q) of each mention and each relation of its pool, sorted by question, mention, then relation.
 
-    It is log p(r|q) over all relations of the knowledge base, whatever constant the scorer adds to a question's: that
-    is what `constant` finds and what is taken off; `no_constant` leaves it where nothing but differences count.
-    Raises BrokenPlugin where the scorer fails, or does not give a finite score for all that it is asked.
+    By default it is log p(r|q) over all relations of the knowledge base, since `constant` removes any constant per
+    question; `no_constant` keeps it if only differences count. Raises BrokenPlugin if the scorer fails or a score is
+    missing or not finite.
     """
     mentions, relations = pools.first("mention").tolist(), pools.first("relation").tolist()
     blocks = []
     for first, last, marked in _mark_questions(pools, questions):
         if marked and constant is no_constant and first + 1 == last and isinstance(scorer, Selective):
-            # A single question reads the vectors of some forty relations instead of thousands: 0.2 to 1 ms at 6,700.
+            # A single question reads the vectors of about forty relations, not of thousands: 0.2 to 1 ms saved at
+            # 6,700.
             columns = pools.relation[relations[first] : relations[last]]
             ask = partial(_ask_some_relations, scorer, marked, columns)
             blocks.append(check_scores(scorer, ask, shape=(len(marked), len(columns))).reshape(-1))
@@ -68,14 +68,14 @@ def score_relations(
             v = check_scores(scorer, partial(_ask_relations, scorer, marked), shape=(len(marked), len(kb.relations)))
             total = constant(v)
             for at in range(first, last):
-                own = slice(mentions[at] - mentions[first], mentions[at + 1] - mentions[first])
+                rows = slice(mentions[at] - mentions[first], mentions[at + 1] - mentions[first])
                 columns = pools.relation[relations[at] : relations[at + 1]]
-                blocks.append((v[own].take(columns, axis=1) - total[own]).reshape(-1))
+                blocks.append((v[rows].take(columns, axis=1) - total[rows]).reshape(-1))
         progress(last)
     return np.concatenate(blocks) if blocks else np.empty(0)
 
 
-# The next three look for the method of a plugin when it is asked: it may have none.
+# Each of the next three looks up the plugin's method only when called, since it may be missing.
 def _ask_relations(scorer: RelationScorer, marked: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
     return scorer.score(marked)
 
@@ -103,8 +103,11 @@ def score_subjects(
     blocks = [np.empty(0)]
     for first, last, marked in _mark_questions(pools, questions):
         if marked:
-            own = slice(subjects[first], subjects[last])
-            rows, which = pools.subject[own], pools.subject_mention[own].astype(np.int64) - mentions[first]
+            span = slice(subjects[first], subjects[last])
+            rows, which = (
+                pools.subject[span],
+                pools.subject_mention[span].astype(np.int64) - mentions[first],
+            )
             ask = partial(_ask_subjects, scorer, marked, which, rows)
             blocks.append(check_scores(scorer, ask, shape=(len(rows),)))
         progress(last)
@@ -112,12 +115,12 @@ def score_subjects(
 
 
 def _mark_questions(pools: Pools, questions: Sequence[Question]) -> Iterator[tuple[int, int, list[MarkedQuestion]]]:
-    """Cut questions into batches: the first, the one after the last, and what is asked of them, a row a mention."""
+    """Yield batches of whole questions: the first, the one after the last, and a marked question per mention."""
     starts = pools.first("mention").tolist()
     begins, ends = pools.mention_start.tolist(), pools.mention_end.tolist()
     first = 0
     while first < len(pools):
-        # As many whole questions as have AT_ONCE mentions; one that has more alone is a batch of its own.
+        # As many questions as have AT_ONCE mentions together, at least one.
         last = max(first + 1, bisect_right(starts, starts[first] + AT_ONCE) - 1)
         yield (
             first,
@@ -134,7 +137,7 @@ def _mark_questions(pools: Pools, questions: Sequence[Question]) -> Iterator[tup
 def score_parts(
     pools: Pools, weights: Weights, *, v: NDArray[np.floating], u: NDArray[np.floating] | None = None
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the parts of every candidate's score, (pairs,) each; v and u as `score_relations`, `score_subjects` do."""
+    """Return the parts of each candidate's score, (pairs,) each, from v and u as returned above."""
     link = pools.link_of_pair
     parts: dict[str, NDArray[Any]] = {
         "relation": relation_part(pools, v, weights),
@@ -151,13 +154,13 @@ def score_parts(
 
 
 def add_parts(parts: dict[str, NDArray[np.float64]]) -> NDArray[np.int64]:
-    """Add the parts of scores up, in millionths: (pairs,)."""
-    # Column by column: np.sum would copy all of them into one array first, which takes longer than adding them.
+    """Return the sums of the parts of scores, in millionths: (pairs,)."""
+    # Added one by one: np.sum would first copy all of them into one array, which takes longer.
     return as_micro(reduce(np.add, parts.values()))
 
 
 def as_micro(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Round log-probabilities to whole millionths."""
+    """Return log-probabilities rounded to whole millionths."""
     micro: NDArray[np.int64] = np.rint(values * MICRO).astype(np.int64)
     return micro
 
@@ -170,7 +173,7 @@ def relation_part(pools: Pools, v: NDArray[np.floating], weights: Weights) -> ND
     filled = sizes > 0
     firsts, lengths = starts[filled], sizes[filled]
     scaled = np.multiply(weights.relation, v, dtype=np.float64)
-    # For every mention: v - max(v) - log(sum(exp(v - max(v)))), its softmax in logarithms.
+    # For each mention v - max(v) - log(sum(exp(v - max(v)))), the logarithm of its softmax.
     scaled -= np.maximum.reduceat(scaled, firsts).repeat(lengths)
     scaled -= np.log(np.add.reduceat(np.exp(scaled), firsts)).repeat(lengths)
     log_probability: NDArray[np.float64] = scaled[places_of_v(pools)]
@@ -178,10 +181,10 @@ def relation_part(pools: Pools, v: NDArray[np.floating], weights: Weights) -> ND
 
 
 def places_of_v(pools: Pools) -> NDArray[np.int64]:
-    """Return the place of each candidate's v, that of its mention and its relation, in what `score_relations` gives."""
+    """Return the position of each candidate's v among the scores of `score_relations`: (pairs,)."""
     starts, _ = pools.v_of_mention
     column = pools.pair_relation
-    if len(pools) > 1:  # those of the first question start at 0
+    if len(pools) > 1:  # a single question starts at 0
         column = column - pools.first("relation")[:-1].repeat(pools.counts["pair"])
     places: NDArray[np.int64] = starts[pools.subject_mention[pools.pair_subject]] + column
     return places
@@ -190,7 +193,7 @@ def places_of_v(pools: Pools) -> NDArray[np.int64]:
 def subject_part(pools: Pools, u: NDArray[np.floating], weights: Weights) -> NDArray[np.float64]:
     """Return log p(s|q, r), normalised over the subjects of the pool (paper, Eq. 11): (pairs,).
 
-    alpha·h(r, s) counts only in the normaliser, between the subjects that have r and the others: every pair has r.
+    alpha·h(r, s) only matters in the normaliser, where it separates subjects that have r from others; every pair has r.
     """
     filled = np.flatnonzero(pools.counts["subject"])
     starts, sizes = pools.first("subject")[filled], pools.counts["subject"][filled]
@@ -198,9 +201,9 @@ def subject_part(pools: Pools, u: NDArray[np.floating], weights: Weights) -> NDA
     scaled = scaled - np.repeat(np.maximum.reduceat(scaled, starts), sizes) if len(filled) else scaled
     total = np.zeros(len(pools))
     total[filled] = np.add.reduceat(np.exp(scaled), starts) if len(filled) else 0.0
-    # For every relation of a pool: the sum of exp(u) over the subjects that have it, and over the others.
+    # For each relation of a pool, the sum of exp(u) over the subjects that have it, and over the others.
     able = np.bincount(pools.pair_relation, weights=np.exp(scaled)[pools.pair_subject], minlength=len(pools.relation))
-    # A difference of sums, which rounding may leave just below zero.
+    # Rounding may leave this difference just below zero.
     others = np.maximum(np.repeat(total, pools.counts["relation"]) - able, 0.0)
     normaliser = np.log(np.exp(weights.alpha) * able + others)
     log_probability: NDArray[np.float64] = scaled[pools.pair_subject] + weights.alpha - normaliser[pools.pair_relation]
@@ -210,5 +213,5 @@ def subject_part(pools: Pools, u: NDArray[np.floating], weights: Weights) -> NDA
 def check_scores(
     scorer: object, score: Callable[[], NDArray[np.float64]], *, shape: tuple[int, ...]
 ) -> NDArray[np.float64]:
-    """Ask a scorer; raise BrokenPlugin where it fails, or gives other than finite scores of a shape."""
+    """Return the scores of a scorer; raise BrokenPlugin unless they are finite and of this shape."""
     return as_scores(ask_plugin("scorer", scorer, score), scorer=type(scorer).__name__, shape=shape)

@@ -1,4 +1,4 @@
-"""Taught questions: the file beside a knowledge base that holds them, and what a system learns from them."""
+"""Taught questions: the file beside a knowledge base, and what a system learns from it."""
 
 import fcntl
 import logging
@@ -30,27 +30,27 @@ from kbtools.user_cache import identity, keep
 logger = logging.getLogger(__name__)
 
 VARIABLE = "KBTOOLS_TAUGHT"
-"""The environment variable that names another file of taught questions; where it is empty, none is read."""
+"""The environment variable that names another file of taught questions; if it is empty, none is read."""
 
 _HEADER = "question\tsubject\trelation"
 
 MOST_TAUGHT, _MOST_CHARACTERS = 20_000, 10_000
-"""Questions of a file, and characters of a line; more questions are for kbtools train."""
+"""The most questions of a file, and characters of a line; kbtools train takes more questions."""
 
 SUBJECT_GAIN = 0.3
-"""Log-probability that log(1 + n) is multiplied by, where n taught questions mean a subject. Of 3,000 validation
-questions of FBSQ 0.3 points more are right after 3,000 taught ones, 0.2 at 0.1, 0.5 at 1; of WordNet's other questions
-none is lost up to 0.3, 0.4 points at 0.5."""
+"""The factor of log(1 + n) in the log-probability of a subject that n taught questions mean. After 3,000 taught
+questions of FBSQ, 0.3 points more of 3,000 others are right; 0.2 with 0.1, 0.5 with 1. WordNet's other questions lose
+nothing up to 0.3, and 0.4 points with 0.5."""
 
 SAME_GAIN = 20.0
-"""Log-probability of the taught pair where the very question is asked again: beyond what scores differ by."""
+"""Log-probability added to the taught pair of an identical question, more than scores differ by."""
 
 _HEAD_VERSION = 1
-"""Rises when heads are learned otherwise: those kept before are learned anew."""
+"""Rises when heads are learned differently; cached heads of other versions are learned again."""
 
 
 class TaughtQuestion(NamedTuple):
-    """A question with the subject and the relation that are meant, by their ids."""
+    """A question with the ids of the subject and the relation that it means."""
 
     question: str
     subject: str
@@ -58,20 +58,20 @@ class TaughtQuestion(NamedTuple):
 
 
 class TaughtFile:
-    """The file of taught questions: UTF-8, a header, then a line for each with tabs between its columns."""
+    """The file of taught questions: UTF-8 with a header, one question per line, columns separated by tabs."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def state(self) -> tuple[int, ...] | None:
-        """Return a mark of the file's state, None where there is none."""
+        """Return the identity of the file's content, None if there is no file."""
         try:
             return identity(self.path.stat())
         except OSError:
             return None
 
     def read(self) -> list[TaughtQuestion]:
-        """Read the file, empty if there is none; raise BadLine for a line that is damaged."""
+        """Return the questions of the file, empty if there is none; raise BadLine for a damaged line."""
         if self.state() is None:
             return []
         questions: list[TaughtQuestion] = []
@@ -88,10 +88,10 @@ class TaughtFile:
         return questions
 
     def refuse(self, number: int, problem: str) -> None:
-        raise BadLine(f"{self.path}:{number}: {problem}; mend the line or remove it", path=str(self.path), line=number)
+        raise BadLine(f"{self.path}:{number}: {problem}; fix or remove the line", path=str(self.path), line=number)
 
     def change(self, change: Callable[[list[TaughtQuestion]], list[TaughtQuestion]]) -> list[TaughtQuestion]:
-        """Write the questions that a function makes of those in the file; of two changes at once one waits."""
+        """Replace the questions of the file by a function of them; concurrent changes wait for each other."""
         with self.locked():
             questions = change(self.read())
             if len(questions) > MOST_TAUGHT:
@@ -102,7 +102,7 @@ class TaughtFile:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder of the file, so that no lock is left behind."""
+        """Lock the folder of the file, which leaves no lock file behind."""
         descriptor = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -117,24 +117,23 @@ def file_bytes(questions: Sequence[TaughtQuestion]) -> bytes:
 
 
 def taught_file(kb: KnowledgeBase) -> TaughtFile | None:
-    """Return the file of a knowledge base; None where no file is named and it is no folder, and where none is read."""
-    named, folder = os.environ.get(VARIABLE), getattr(kb, "path", None)
-    if named is not None:
-        return TaughtFile(Path(named)) if named else None
+    """Return the file of a knowledge base, None if it has no folder and VARIABLE is not set, or is empty."""
+    variable, folder = os.environ.get(VARIABLE), getattr(kb, "path", None)
+    if variable is not None:
+        return TaughtFile(Path(variable)) if variable else None
     return TaughtFile(Path(f"{os.path.abspath(folder)}.taught.tsv")) if folder else None
 
 
 def same_text(text: str) -> str:
-    """Return what two spellings of one question share."""
+    """Return a question in a spelling that ignores case, spaces and punctuation at the ends."""
     return " ".join(text.casefold().strip(" ?!.").split())
 
 
 @dataclass(frozen=True, eq=False)
 class Taught:
-    """Taught questions that a knowledge base knows the subject and the relation of, and the heads learned from them.
+    """Taught questions whose subject and relation are in the knowledge base, and what is learned from them.
 
-    Vectors of the questions, by the name of a scorer, and heads, by that and whether facts are read both ways, are made
-    when they are first needed.
+    Vectors, by scorer, and heads, by scorer and whether facts are read both ways, are computed when first needed.
     """
 
     questions: tuple[TaughtQuestion, ...]
@@ -148,30 +147,30 @@ class Taught:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The place of each question by its text."""
+        """The place of each question, by its text."""
         return {same_text(question.question): at for at, question in enumerate(self.questions)}
 
     def embedded(self, name: str, scorer: Teachable) -> NDArray[np.float32]:
-        """Return the questions' vectors by a scorer: (questions, dim)."""
+        """Return the vectors of the questions by a scorer: (questions, dim)."""
         if name not in self.vectors:
             self.vectors[name] = scorer.embed(self.marked)
         return self.vectors[name]
 
     def subset(self, kept: NDArray[np.bool_]) -> "Taught":
-        """Return some of the questions: (questions,)."""
+        """Return the marked questions: (questions,)."""
         places = np.flatnonzero(kept).tolist()
         questions, marked = tuple(self.questions[at] for at in places), tuple(self.marked[at] for at in places)
         vectors = {name: vectors[kept] for name, vectors in self.vectors.items()}
         return Taught(questions, marked, self.subjects[kept], vectors)
 
     def rows(self, relations: Sequence[str]) -> NDArray[np.int64]:
-        """Return the row of each question's relation, ABSENT for one that a view lacks."""
+        """Return the row of each question's relation, ABSENT if a view lacks it."""
         rows = {relation: row for row, relation in enumerate(relations)}
         return np.array([rows.get(question.relation, ABSENT) for question in self.questions], dtype=np.int64)
 
 
 def read_taught(kb: KnowledgeBase, questions: Sequence[TaughtQuestion]) -> Taught:
-    """Find the mentions of taught questions; those about what a knowledge base lacks are left out."""
+    """Return taught questions with their mentions, without those about an unknown subject or relation."""
     known = set(kb.relations)
     subjects = find_rows(kb, [question.subject for question in questions])
     kept = [
@@ -197,9 +196,9 @@ class Teaching:
         self.taught = read_taught(kb, ())
 
     def newest(self) -> Taught:
-        """Return the questions of the file; one that is damaged later leaves those that were read before.
+        """Return the current questions of the file; if it is damaged later, the questions read before.
 
-        Raises BadLine for a damaged file that was never read.
+        Raises BadLine if the file is damaged at the first read.
         """
         state = self.file.state() if self.file else None
         if self.file and state != self.state:
@@ -208,16 +207,16 @@ class Teaching:
             except KBToolsError as error:
                 if self.state is None:
                     raise
-                logger.error("using the questions taught before: %s", ascii(error))
+                logger.error("using the taught questions read before: %s", ascii(error))
             self.state = state
         return self.taught
 
     def head(
         self, taught: Taught, name: str, scorer: Teachable, directed: DirectedScorer | None, *, made_of: str
     ) -> Head | None:
-        """Return what a scorer learns, None if none of the questions is about its relations.
+        """Return the head that a scorer learns, None if no question is about its relations.
 
-        `made_of` tells the scorer from others: with it a head is kept in the user's cache.
+        `made_of` identifies the scorer; unless it is empty, the head is stored in the user's cache.
         """
         key = (name, directed is not None)
         if key not in taught.heads:
@@ -241,7 +240,7 @@ class Teaching:
 def _learn(
     taught: Taught, name: str, scorer: Teachable, directed: DirectedScorer | None, rows: NDArray[np.int64]
 ) -> Head:
-    """Fit a head on the questions whose relation has a row."""
+    """Return the head fitted on the questions whose relation has a row."""
     kept = np.flatnonzero(rows != ABSENT)
     vectors, marked = taught.embedded(name, scorer)[kept], [taught.marked[at] for at in kept.tolist()]
 
@@ -253,7 +252,7 @@ def _learn(
 
 
 class TaughtScorer:
-    """A relation scorer with its head, of the directions too where facts are read both ways."""
+    """A relation scorer with a taught head, which also scores directions if facts are read both ways."""
 
     def __init__(self, scorer: Teachable, head: Head, directed: DirectedScorer | None) -> None:
         self.scorer, self.head, self.directed = scorer, head, directed
@@ -267,7 +266,8 @@ class TaughtScorer:
 def prefer_taught(
     taught: Taught, relations: Sequence[str], rating: Rating, pools: Pools, questions: Sequence[Question]
 ) -> Rating:
-    """Raise the subjects that taught questions mean, and the taught pair of a question that is asked again."""
+    """Return a rating with higher scores for subjects of taught questions, and for the pair of an identical
+    question."""
     subjects, counts = np.unique(taught.subjects, return_counts=True)
     place = np.minimum(subjects.searchsorted(pools.subject), len(subjects) - 1)
     means = subjects[place] == pools.subject
@@ -276,9 +276,11 @@ def prefer_taught(
     for at, question in enumerate(questions):
         same = taught.places.get(same_text(question.text))
         if same is not None:
-            own = slice(*pools.first("pair")[at : at + 2].tolist())
-            meant = (pools.subject_of_pair[own] == taught.subjects[same]) & (pools.relation_of_pair[own] == rows[same])
-            gains[own] += SAME_GAIN * meant
+            pairs = slice(*pools.first("pair")[at : at + 2].tolist())
+            meant = (pools.subject_of_pair[pairs] == taught.subjects[same]) & (
+                pools.relation_of_pair[pairs] == rows[same]
+            )
+            gains[pairs] += SAME_GAIN * meant
     if not gains.any():
         return rating
 

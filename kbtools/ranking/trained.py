@@ -1,4 +1,4 @@
-"""The systems that training chose, in one file of a folder of models, and the rankers that they name."""
+"""The systems that training chose, stored in one file of a folder of models, and their rankers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -21,9 +21,9 @@ _CURE = "run kbtools train ranking again"
 
 @dataclass(slots=True, eq=False)
 class TrainedSystems:
-    """The system of questions that name none, and those that were chosen for a pruner and its scorers, the last last.
+    """The default system, and the systems chosen for each pruner with its scorers, oldest first.
 
-    Without a folder they are kept in memory alone.
+    Without a folder they are only kept in memory.
     """
 
     folder: Path | None = None
@@ -31,37 +31,37 @@ class TrainedSystems:
     systems: list[System] = field(default_factory=list)
 
     def weighted(self, system: System) -> System | None:
-        """Return the weighted sum that was chosen for the parts of a system, of `none` also that of `popularity`."""
-        own = {one.key: one for one in self.systems if not one.ranker}
+        """Return the weighted sum chosen for the parts of a system; `none` also accepts that of `popularity`."""
+        sums = {one.key: one for one in self.systems if not one.ranker}
         subjects = (system.subject, POPULARITY) if system.subject == NO_SUBJECT else (system.subject,)
         keys = (replace(system, subject=subject).key for subject in subjects)
-        return next((own[key] for key in keys if key in own), None)
+        return next((sums[key] for key in keys if key in sums), None)
 
     def learned(self, key: str) -> dict[str, System]:
-        """Return the systems with a learned ranker for a pruner and scorers; the last ranks where nobody chose."""
+        """Return the systems with learned rankers for a pruner and scorers, by ranker; the last is the default."""
         return {system.ranker.name: system for system in self.systems if system.key == key and system.ranker}
 
     def choose(self, system: System) -> None:
-        """Keep a system as the one of questions that name none."""
+        """Save a system as the default."""
         self.refresh()
         self.default = system
         self.write()
 
     def keep(self, system: System) -> None:
-        """Add a system, in place of the one of the same parts."""
+        """Save a system, replacing one of the same parts."""
         self.refresh()
         same = (system.key, system.ranker_name)
         self.systems = [*(other for other in self.systems if (other.key, other.ranker_name) != same), system]
         self.write()
 
     def forget_learned(self, key: str) -> None:
-        """Forget the rankers of a pruner and its scorers, so that the weighted sum answers for them."""
+        """Remove the learned rankers of a pruner and its scorers, so that the weighted sum is used."""
         self.refresh()
         self.systems = [system for system in self.systems if system.key != key or not system.ranker]
         self.write()
 
     def refresh(self) -> None:
-        """Read what another training has added."""
+        """Read the file again, which another training may have changed."""
         if self.folder:
             newest = read_systems(self.folder)
             self.default, self.systems = newest.default, newest.systems
@@ -76,7 +76,7 @@ class TrainedSystems:
 
 
 def read_systems(folder: Path | None) -> TrainedSystems:
-    """Read the systems of a folder of models, none if it has none; raise ModelUnusable for a damaged file."""
+    """Return the systems of a folder of models, none if it has none; raise ModelUnusable for a damaged file."""
     if folder is not None:
         require_records(folder, [FILE])
     if folder is None or not (folder / FILE).is_file():
@@ -100,9 +100,9 @@ def ranker_folder(models: Path, name: str, key: str) -> Path:
 
 
 def check_fitted(models: Path, system: System, ranker: FittedRanker, *, present: Mapping[str, str]) -> None:
-    """Check that a ranker is up to date; `present` holds the digests of the models that it ranks by now.
+    """Raise CheckpointMismatch if a ranker was fitted on other models or features.
 
-    Raises CheckpointMismatch where it was fitted on others or on other features.
+    `present` maps the models that it reads now to their digests.
     """
     folder = ranker_folder(models, ranker.name, system.key)
     others = sorted({name for name, _ in set(ranker.fitted_on) ^ present.items()})
@@ -112,7 +112,7 @@ def check_fitted(models: Path, system: System, ranker: FittedRanker, *, present:
 
 
 def load_ranker(models: Path, system: System, ranker: FittedRanker) -> LearnedScoring:
-    """Rebuild a ranker; raise as a plugin's `load` does, ModelUnusable where it is another than training left."""
+    """Return a fitted ranker; raise as a plugin's `load` does, ModelUnusable if training wrote a different one."""
     folder = ranker_folder(models, ranker.name, system.key)
     plugin = load_class(RANKERS, ranker.name)
     check_plugin(folder, plugin, name=ranker.name)
@@ -123,13 +123,12 @@ def load_ranker(models: Path, system: System, ranker: FittedRanker) -> LearnedSc
 
 
 def load_first(models: Path, system: System, first: System) -> LearnedScoring:
-    """Rebuild the ranker that decides first in a cascade; raise CheckpointMismatch where it was fitted again since."""
+    """Return the first ranker of a cascade; raise CheckpointMismatch if it was fitted again later."""
     assert first.ranker  # the first system of a cascade is a learned one
     folder = ranker_folder(models, first.ranker.name, first.key)
     if model_digest(folder) != first.ranker.digest:
         raise CheckpointMismatch(
-            f"{folder}: fitted again, or forgotten, since it decides before the ranker of {system.key!r}; {_CURE} with "
-            "--in-doubt",
+            f"{folder}: changed since the ranker of {system.key!r} was fitted behind it; {_CURE} with --in-doubt",
             path=str(folder),
         )
     return load_ranker(models, first, first.ranker)

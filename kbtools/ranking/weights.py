@@ -3,24 +3,24 @@
 from dataclasses import dataclass
 
 RUNG = 0.2
-"""The cost of each rung of the ladder, in log-probability; on FBSQ's validation split 0.1 to 0.4 are level."""
+"""The cost of each rung in log-probability; 0.1 to 0.4 are equal on FBSQ's validation split."""
 
 POPULARITY = 0.15
-"""The gain of the most popular subject; less than a rung, so that facts alone never lift a namesake over a rung."""
+"""The gain of the most popular subject; less than a rung, so that facts never outweigh one."""
 
 OF_SUBJECTS = ("subject", "sharpness", "alpha")
-"""Weights that only a subject scorer gives a meaning."""
+"""Weights that have an effect only with a subject scorer."""
 
 
 _MOST = 1e6
-"""The largest weight that counts: with a larger one, the other parts of a score are lost in rounding."""
+"""The largest weight; a larger one would lose the other parts of a score in rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
     """The weight of each part of a score; `kbtools train ranking` chooses them on a validation split.
 
-    Raises ValueError for one that is no number, or too large to rank by.
+    Raises ValueError for a weight that is not a number or is too large.
     """
 
     relation: float = 1.0
@@ -33,7 +33,7 @@ class Weights:
     """The inverse of the temperature of u(s, r, q)."""
 
     alpha: float = 1.0
-    """The paper's weight of h(r, s), which counts only in the normaliser: every candidate has s -> r."""
+    """The paper's weight of h(r, s), which only matters in the normaliser since every candidate has s -> r."""
 
     mention: float = 1.0
     rung: float = RUNG
@@ -42,23 +42,23 @@ class Weights:
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
-            if not abs(getattr(self, name)) <= _MOST:  # nor is NaN
+            if not abs(getattr(self, name)) <= _MOST:  # NaN fails too
                 raise ValueError(f"the weight {name} is a number from {-_MOST:g} to {_MOST:g}")
 
     def counting(self, subject: str | None) -> dict[str, float]:
-        """Return the weights that count, by name: those of a subject scorer only where there is one."""
+        """Return the weights that have an effect, by name; some need a subject scorer."""
         return {name: getattr(self, name) for name in self.__slots__ if subject or name not in OF_SUBJECTS}
 
 
 DEFAULT = Weights()
 WITH_SUBJECT = Weights(popularity=0.0)
-"""With a subject scorer, its score takes the place of popularity."""
+"""Weights with a subject scorer, whose score replaces popularity."""
 
 EQUATION_4 = "equation-4"
 PRESETS = {EQUATION_4: Weights(mention=0.0, rung=0.0, similarity=0.0, popularity=0.0)}
-"""Weights by a name: log p(r|q) + log p(s|q, r) alone is Eq. 4 of the paper."""
+"""Named weights: Eq. 4 of the paper is log p(r|q) + log p(s|q, r) alone."""
 
 
 def default_weights(subject: str | None) -> Weights:
-    """Return the weights where none were chosen, with a subject scorer or without."""
+    """Return the default weights with or without a subject scorer."""
     return WITH_SUBJECT if subject else DEFAULT

@@ -196,7 +196,10 @@ def test_a_cascade_is_refused_once_its_first_ranker_is_another(opened: Opened, t
     folder = model_folder(tmp_path, "ranker", BY_WORDS) / "n-gram lexical fact-count".replace(" ", "~")
     write_model(folder, Stamp(BY_WORDS, "others"), {}, file="nothing", write=lambda path: path.write_bytes(b""))
 
-    with pytest.raises(CheckpointMismatch, match=r"decides before the ranker of .*; run kbtools train ranking again"):
+    with pytest.raises(
+        CheckpointMismatch,
+        match=r"changed since the ranker of .* was fitted behind it; run kbtools train ranking again",
+    ):
         Answerer(answerer.kb, models=tmp_path).query("who wrote dune", **QUERY)
 
 

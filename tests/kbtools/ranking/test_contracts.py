@@ -38,16 +38,20 @@ def test_tensors_become_arrays_whatever_their_precision(gradients: bool, dtype: 
 @pytest.mark.parametrize(
     ("scores", "sentence"),
     [
-        pytest.param("high", "gave str that holds other than numbers in rows of one length, expected", id="text"),
-        pytest.param([["1.5", "2"]], "gave list that holds other than numbers", id="text of digits"),
-        pytest.param(None, "gave NoneType that holds other than numbers", id="nothing"),
-        pytest.param(np.array([["a", "b"]], dtype=object), "gave ndarray that holds other than numbers", id="objects"),
-        pytest.param([[1.0], [1.0, 2.0]], "gave list that holds other than numbers in rows of one length", id="ragged"),
-        pytest.param([[1j, 2j]], "gave list that holds other than numbers", id="complex"),
+        pytest.param("high", "gave str with ragged rows or values that are not numbers, expected", id="text"),
+        pytest.param([["1.5", "2"]], "gave list with ragged rows or values that are not numbers", id="text of digits"),
+        pytest.param(None, "gave NoneType with ragged rows or values that are not numbers", id="nothing"),
+        pytest.param(
+            np.array([["a", "b"]], dtype=object),
+            "gave ndarray with ragged rows or values that are not numbers",
+            id="objects",
+        ),
+        pytest.param([[1.0], [1.0, 2.0]], "gave list with ragged rows or values that are not numbers", id="ragged"),
+        pytest.param([[1j, 2j]], "gave list with ragged rows or values that are not numbers", id="complex"),
         pytest.param([1.0, 2.0], r"gave scores \(2,\), expected \(1, 2\)", id="one row"),
         pytest.param(7, r"gave scores \(\), expected \(1, 2\)", id="one number"),
-        pytest.param([[1.0, np.nan]], "gave a score that is no finite number", id="nan"),
-        pytest.param([[1.0, -np.inf]], "gave a score that is no finite number", id="infinity"),
+        pytest.param([[1.0, np.nan]], "gave a score that is not finite", id="nan"),
+        pytest.param([[1.0, -np.inf]], "gave a score that is not finite", id="infinity"),
     ],
 )
 def test_what_is_no_table_of_numbers_is_refused_in_one_sentence(scores: object, sentence: str) -> None:

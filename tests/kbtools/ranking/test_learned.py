@@ -257,7 +257,7 @@ def test_a_ranker_whose_scores_are_no_numbers_is_named(sample_memory: Answerer, 
     answerer = Answerer(sample_memory.kb, models=tmp_path)
     name = f"{__name__}:Endless"
 
-    with pytest.raises(BrokenPlugin, match=r"Endless gave a score that is no finite number"):
+    with pytest.raises(BrokenPlugin, match=r"Endless gave a score that is not finite"):
         train(answerer, examples, name)
 
 

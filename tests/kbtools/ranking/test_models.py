@@ -72,7 +72,7 @@ class Unmade:
     ("scorer", "message"),
     [
         pytest.param("Short", r"gave scores \(1, 1\), expected \(1, 45\)", id="shape"),
-        pytest.param("Nothing", "no finite number", id="nan"),
+        pytest.param("Nothing", "not finite", id="nan"),
         pytest.param("Failing", r"Failing failed: RuntimeError\('out of luck'\)", id="raises"),
     ],
 )
