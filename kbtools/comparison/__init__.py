@@ -1,1 +1,1 @@
-"""Comparison: which pruner and which scorers for a knowledge base and its questions, and by how much."""
+"""Comparison: the accuracy of pruners and scorers on a knowledge base and questions, with confidence intervals."""

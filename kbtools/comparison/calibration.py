@@ -1,5 +1,4 @@
-"""Calibration of confidence: its distance from the share that is right, raw and after a fitted map;
-a system that abstains by what a run of kbtools compare has shown."""
+"""Calibration of confidence: its distance from the share that is right, before and after a fitted map."""
 
 from dataclasses import dataclass, replace
 
@@ -16,12 +15,12 @@ from kbtools.ranking.confidence import Calibration, fit_calibration
 from kbtools.ranking.system import System
 
 BINS = 10
-"""One for each tenth of confidence, so that the picture can be read off."""
+"""One for each tenth of confidence, so that the picture is easy to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Bin:
-    """Answers of like confidence: their number, mean confidence and share that is right."""
+    """Answers with similar confidence: their number, mean confidence and share that is right."""
 
     count: int
     confidence: float
@@ -29,17 +28,17 @@ class _Bin:
 
 
 def reliability(confidence: NDArray[np.float64], correct: NDArray[np.float64], *, bins: int = BINS) -> list[_Bin]:
-    """Group answered questions by confidence, in bins of equal width; empty ones are left out."""
+    """Return answered questions grouped by confidence in bins of equal width, without empty bins."""
     answered = confidence > 0
     claimed, right = confidence[answered], correct[answered]
-    # A confidence of 1 belongs to the last bin, not to one beyond it.
+    # A confidence of 1 belongs to the last bin.
     place = np.minimum((claimed * bins).astype(np.int64), bins - 1)
     members = [np.flatnonzero(place == at) for at in range(bins)]
     return [_Bin(len(at), float(claimed[at].mean()), float(right[at].mean())) for at in members if len(at)]
 
 
 def calibration_error(confidence: NDArray[np.float64], correct: NDArray[np.float64]) -> float:
-    """Return the expected calibration error of the answered questions: the mean gap between claimed and kept."""
+    """Return the expected calibration error of answered questions: the mean gap between confidence and share right."""
     bins = reliability(confidence, correct)
     total = sum(bar.count for bar in bins)
     return sum(bar.count * abs(bar.confidence - bar.correct) for bar in bins) / total if total else 0.0
@@ -48,8 +47,8 @@ def calibration_error(confidence: NDArray[np.float64], correct: NDArray[np.float
 def risk_coverage(
     confidence: NDArray[np.float64], correct: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return coverage and risk as the threshold falls: which share is answered, and which share of that is wrong."""
-    # Ascending in -confidence is descending in confidence: each level adds its questions to those before it.
+    """Return, for falling thresholds, the share of questions answered and the share of these that is wrong."""
+    # Ascending -confidence is descending confidence: each level adds its questions to those before it.
     levels, inverse = np.unique(-confidence, return_inverse=True)
     answered = np.cumsum(np.bincount(inverse, minlength=len(levels)))
     right = np.cumsum(np.bincount(inverse, weights=correct, minlength=len(levels)))
@@ -59,9 +58,9 @@ def risk_coverage(
 
 @dataclass(frozen=True, slots=True)
 class _CalibrationFigures:
-    """Calibration of a cell; `calibrated_error` is that after the map, where validation questions were compared.
+    """The calibration of a cell; `calibrated_error` is the error after the map, None without validation questions.
 
-    `outside` is the mean confidence once the gold subject is out of the pool, when any answer would be wrong.
+    `outside` is the mean confidence when the gold subject is removed from the pool, so that every answer is wrong.
     """
 
     cell: Cell
@@ -74,7 +73,7 @@ class _CalibrationFigures:
 
 
 def calibration_figures(run: Run) -> list[_CalibrationFigures]:
-    """Compute them for every cell of a run."""
+    """Return the calibration of every cell of a run."""
     return [_cell_calibration(run, cell) for cell in run.cells]
 
 
@@ -97,13 +96,13 @@ def _cell_calibration(run: Run, cell: Cell) -> _CalibrationFigures:
 
 
 def run_calibration(run: Run, cell: Cell) -> Calibration | None:
-    """Fit the calibration of a cell on the validation questions of its run, if it has any.
+    """Return the calibration of a cell from the validation questions of its run, None if it has none.
 
-    Questions that the knowledge base cannot answer teach nothing about a ranking; they are measured apart.
+    Questions that the knowledge base cannot answer are excluded, since they say nothing about a ranking.
     """
     if run.valid is None or cell not in run.valid.cells:
         return None
-    # Validation cells that an earlier call left with other models or weights have another confidence.
+    # Validation cells of an earlier call with other models or weights do not apply.
     if run.valid.cells[cell].facts != run.cells[cell].facts:
         return None
     outcomes, answerable = run.valid.cells[cell], run.valid.gold["fault"] == Fault.NONE
@@ -116,8 +115,8 @@ def _weighted_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) ->
 
 
 def auroc(confidence: NDArray[np.float64], *, right: NDArray[np.float64]) -> float:
-    """Return the probability that a right answer has the higher confidence than a wrong one; equal counts half."""
-    # Stands for the mean over all pairs of a right and a wrong answer of right > wrong, equal as a half.
+    """Return the probability that a right answer has a higher confidence than a wrong one; ties count as half."""
+    # Equal to the mean, over all pairs of a right and a wrong answer, of right > wrong, with 0.5 for ties.
     levels, inverse = np.unique(confidence, return_inverse=True)
     good = np.bincount(inverse, weights=right, minlength=len(levels))
     bad = np.bincount(inverse, weights=1 - right, minlength=len(levels))
@@ -127,11 +126,10 @@ def auroc(confidence: NDArray[np.float64], *, right: NDArray[np.float64]) -> flo
 
 
 def calibrate_system(run: Run, answerer: Answerer, system: System) -> System:
-    """Return a system as it was compared, its confidence calibrated on the validation questions of a run.
+    """Return a system with its confidence calibrated on the validation questions of a run.
 
-    Where the run was tuned it has the weights of that: only with them does a score mean what it did there.
-
-    Raises RunMismatch for a run over another knowledge base or other models, RunUnusable where it lacks the cell.
+    If the run was tuned, the system gets its weights from there, to which the calibration applies. Raises RunMismatch
+    for a run over another knowledge base or other models, and RunUnusable if it lacks the cell.
     """
     cell = Cell.of(system)
     if run.origin.kb.digest != kb_digest(answerer.kb):

@@ -1,4 +1,4 @@
-"""Columns on disk: the results of a stage of a comparison, under the fingerprint of what they were computed from."""
+"""Columns on disk: the results of a stage of a comparison, with the fingerprint of its inputs."""
 
 import hashlib
 import json
@@ -18,14 +18,15 @@ from kbtools.storage import new_file
 
 FORMAT_NAME, FORMAT_VERSION = "kbtools-columns", 1
 _LEVEL = 1
-"""Of zlib, the fastest: columns of rows shrink several times in the time of writing them."""
+"""The fastest level of zlib: columns shrink several times in the time that writing them takes."""
 LARGEST = 1 << 31
-"""Bytes of all columns of a file: a thousand times more is packed in a crafted one. 10,000 questions have 0.1 GB."""
+"""The most bytes of a file's columns, since a crafted file unpacks to a thousand times its size. 10,000 questions take
+0.1 GB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Arrays of one dimension by name, and facts that are no arrays."""
+    """One-dimensional arrays by name, and other facts."""
 
     fingerprint: str
     arrays: Mapping[str, NDArray[Any]]
@@ -36,7 +37,7 @@ class Columns:
 
 
 def write_columns(path: Path, columns: Columns) -> None:
-    """Write columns to a file that appears whole or not at all; raise OutputUnusable where that cannot be."""
+    """Write columns to a file, completely or not at all; raise OutputUnusable if it cannot be written."""
     packed = {
         name: [array.dtype.str, zlib.compress(np.ascontiguousarray(array).tobytes(), _LEVEL)]
         for name, array in columns.arrays.items()
@@ -47,13 +48,13 @@ def write_columns(path: Path, columns: Columns) -> None:
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a text to a file that appears whole or not at all; raise OutputUnusable where that cannot be."""
-    # What is no UTF-8 in a path or a name becomes an escape, where Python would refuse to write.
+    """Write a text to a file, completely or not at all; raise OutputUnusable if it cannot be written."""
+    # Bytes of a path or name that are not UTF-8 become escapes; Python would refuse to write them.
     return write_file(path, text.encode(errors="backslashreplace"))
 
 
 def write_file(path: Path, content: bytes) -> Path:
-    """Write a file that appears whole or not at all; raise OutputUnusable where that cannot be."""
+    """Write a file completely or not at all; raise OutputUnusable if it cannot be written."""
     with named_failure(path), new_file(path) as file:
         file.write(content)
     return path
@@ -61,7 +62,7 @@ def write_file(path: Path, content: bytes) -> Path:
 
 @contextmanager
 def named_failure(path: Path) -> Iterator[None]:
-    """Raise OutputUnusable with the file that cannot be written, and why: a full disk, a folder that is gone."""
+    """Raise OutputUnusable with the path and the reason if writing fails, as on a full disk."""
     try:
         yield
     except OSError as error:
@@ -69,19 +70,19 @@ def named_failure(path: Path) -> Iterator[None]:
 
 
 def read_columns(path: Path) -> Columns:
-    """Read columns; raise RunUnusable where the file is damaged or of another version."""
+    """Return columns; raise RunUnusable if the file is damaged or of another version."""
     try:
         record = read_record(path, name=FORMAT_NAME, version=FORMAT_VERSION, cure="delete it and compare again")
         arrays, left = {}, LARGEST
         for name, (kind, packed) in record["columns"].items():
-            # A byte more than is left tells a column that is too large.
+            # Reading one byte more than allowed reveals a column that is too large.
             content = (stream := zlib.decompressobj()).decompress(packed, left + 1)
             if not stream.eof or len(content) > left:
-                raise ValueError("a column is cut short, or larger than columns are")
+                raise ValueError("a column is truncated or too large")
             arrays[name], left = np.frombuffer(content, dtype=np.dtype(kind)), left - len(content)
         facts, cell = record["facts"], ["", "", "", ""]
         if not fits(facts, dict[str, Any]) or not fits(facts.get("cell", cell), tuple[str, str, str, str]):
-            raise ValueError("a part is missing, or of another type")
+            raise ValueError("a field is missing or has another type")
         return Columns(record["fingerprint"], arrays, facts)
     except (KBUnusable, zlib.error, AttributeError, KeyError, TypeError, ValueError) as error:
         raise RunUnusable(
@@ -91,7 +92,7 @@ def read_columns(path: Path) -> Columns:
 
 
 def find_columns(path: Path, fingerprint: str) -> Columns | None:
-    """Read columns if they are there, whole, and computed from the same."""
+    """Return columns if the file is intact and has this fingerprint, else None."""
     if not path.is_file():
         return None
     try:
@@ -102,6 +103,6 @@ def find_columns(path: Path, fingerprint: str) -> Columns | None:
 
 
 def digest(*parts: object) -> str:
-    """Return the fingerprint of some facts: equal for equal facts."""
+    """Return the fingerprint of some facts, equal for equal facts."""
     text = json.dumps(parts, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""A comparison from Python: systems over questions with known answers, as tables and pictures."""
+"""Comparison from Python: systems on questions with known answers, as tables and pictures."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -29,7 +29,7 @@ _Rows = str | Path | Iterable[AnnotatedQuestion | Sequence[str]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """Compared systems with their figures; printed, it is the table of `kbtools compare`."""
+    """Compared systems with their figures, printed as the table of `kbtools compare`."""
 
     report: Report
     answerer: Answerer
@@ -46,20 +46,21 @@ class Comparison:
 
     @property
     def best(self) -> System:
-        """Return the most accurate system, or the first of several tied ones."""
+        """Return the most accurate system, the first one if several are tied."""
         return self.systems[self.report.best.cell]
 
     def calibrated(self, system: System | None = None) -> System:
-        """Return a system, by default the best, whose confidence is the share that is right on validation questions.
+        """Return a system, by default the best, with its confidence calibrated on the validation questions.
 
-        Its weights are those that it was compared with. Raises RunUnusable where it was not compared on any.
+        Its weights are those of the comparison. Raises RunUnusable without validation questions.
         """
         return calibrate_system(self.report.run, self.answerer, system or self.best)
 
     def to_frame(self) -> Any:
         """Return a data frame with a row for each system: the names of its parts, and its figures.
 
-        Shares are from 0 to 1; `accuracy_low` and `accuracy_high` bound 95 %. Raises MissingDependency without pandas.
+        Shares are from 0 to 1; `accuracy_low` and `accuracy_high` are the 95 % interval. Raises MissingDependency
+        without pandas.
         """
         rows = []
         for cell in self.report.cells:
@@ -72,7 +73,7 @@ class Comparison:
         return load("pandas").DataFrame(rows)
 
     def plot(self, name: str = "accuracy") -> "Figure":
-        """Draw one picture: recall, accuracy, calibration, risk or frequency; raise MissingDependency, BadArgument."""
+        """Return a picture: recall, accuracy, calibration, risk or frequency; raise MissingDependency, BadArgument."""
         if name not in PICTURES:
             raise BadArgument(f"name is one of {', '.join(PICTURES)}, found {name!r}", name="name")
         return draw_one(PICTURES[name], self.report)
@@ -90,9 +91,9 @@ def compare(
 ) -> Comparison:
     """Compare systems, by default the one that answers queries, on questions with known answers.
 
-    On `valid` questions confidence is calibrated, and with `tune` the weights of each system are chosen. In the folder
-    `out` what was computed is kept for the next call, as `kbtools compare` does. Raises as that does, and BadArgument
-    for rows that are no questions.
+    `valid` questions calibrate confidence, and with `tune` also choose the weights of each system. Results are stored
+    in the folder `out` and reused by later calls. Raises as `kbtools compare` does, and BadArgument for rows that are
+    not questions.
     """
     answerer = kb if isinstance(kb, Answerer) else open_kb(kb)
     chosen = list(systems) or [answerer.system()]
@@ -112,7 +113,7 @@ def compare(
 
 
 def _read_rows(questions: _Rows) -> Questions:
-    """Return questions as the comparison takes them; raise BadArgument for rows of another shape."""
+    """Return questions in the form that a comparison takes; raise BadArgument for rows of another shape."""
     if isinstance(questions, str | Path):
         return Path(questions)
     rows = [question if isinstance(question, AnnotatedQuestion) else tuple(question) for question in questions]

@@ -1,4 +1,4 @@
-"""A comparison from its request to its run: the cells that are not on disk yet are filled."""
+"""A comparison from a request to a run: cells that are not on disk are computed."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -25,10 +25,10 @@ Questions = Path | Sequence[AnnotatedQuestion]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A grid or systems to compare, the questions to compare them on, and the folder to keep it in.
+    """A grid or systems to compare, the questions, and the folder of the results.
 
-    `errors` examples of each cause are written out; confidence is calibrated on the questions of `valid`, and on the
-    same the weights of every cell are tuned if `tune` says so.
+    `errors` is the number of examples written for each cause. The questions of `valid` calibrate confidence, and with
+    `tune` also choose the weights of every cell.
     """
 
     questions: Questions
@@ -42,16 +42,15 @@ class Request:
 
 
 def compare(answerer: Answerer, request: Request, *, watch: StageProgress = lambda stage, done, total: None) -> Run:
-    """Fill every cell of a grid that is not on disk already; return the run.
+    """Compute every cell of a grid that is not on disk, and return the run.
 
-    Raises InputError for questions that cannot be read, OutputUnusable, RunMismatch, UnknownPlugin, BrokenPlugin,
-    ModelError.
+    Raises InputError for unreadable questions, OutputUnusable, RunMismatch, UnknownPlugin, BrokenPlugin, ModelError.
     """
     if request.tune and request.valid is None:
         raise SourceMissing("weights are tuned on validation questions; name their file with --valid")
     questions = _gold_of(answerer, request.questions, request.limit)
     validation = _gold_of(answerer, request.valid, request.limit) if request.valid else None
-    # Before the folder of the run is made: a misspelt name leaves nothing behind.
+    # Before the folder of the run is made, so that a misspelt name leaves nothing behind.
     weighting, out = make_systems(answerer, request.grid), request.out
     cells = list(weighting.systems)
     prints = _start_run(answerer, request, request.questions, questions, out, cells)
@@ -72,12 +71,12 @@ def compare(answerer: Answerer, request: Request, *, watch: StageProgress = lamb
 
 
 def _of_validation(watch: StageProgress) -> StageProgress:
-    """Return a watcher of stages whose names say that the questions are those of validation."""
+    """Return a progress callback that marks stages as validation."""
     return lambda stage, done, total: watch(f"validation, {stage}", done, total)
 
 
 def _gold_of(answerer: Answerer, questions: Questions, limit: int | None) -> list[AnnotatedQuestion]:
-    """Read the questions, the first ones if limited; raise SourceEmpty where there is none."""
+    """Return the questions, only the first ones if limited; raise SourceEmpty if there are none."""
     gold = read_gold(questions, answerer.kb)[:limit]
     if not gold:
         raise SourceEmpty(
@@ -87,9 +86,9 @@ def _gold_of(answerer: Answerer, questions: Questions, limit: int | None) -> lis
 
 
 def make_systems(answerer: Answerer, grid: Grid | Sequence[System]) -> Weighting:
-    """Return the systems of a grid, those of its fitted rankers among them where it names none.
+    """Return the systems of a grid, with all fitted rankers if it names none.
 
-    Every pruner, scorer and ranker is made, so that what is wrong with one is said before anything is computed.
+    Every pruner, scorer and ranker is loaded, so that errors appear before anything is computed.
     """
     if isinstance(grid, Grid):
         cells = grid.cells()
@@ -114,7 +113,7 @@ def _start_run(
     out: Path,
     cells: list[Cell],
 ) -> Fingerprints:
-    """Make the folder of a run over a file of questions, or refuse one that holds something else."""
+    """Create or continue the folder of a run; raise an error if it holds something else."""
     prints = Fingerprints(kb_digest(answerer.kb), questions_digest(questions))
     kb = Provenance(_readable(request.kb_path) + _view_of(answerer.kb), prints.kb)
     prepare_run(out, RunOrigin(kb, Provenance(_name_of(given), prints.questions), __version__), cells)
@@ -122,24 +121,24 @@ def _start_run(
 
 
 def _view_of(kb: KnowledgeBase) -> str:
-    """Return what stands behind the name of a knowledge base for how it is looked at."""
+    """Return a suffix that names the view of a knowledge base, empty without one."""
     forward, inverse = (kb.kb, " with inverse relations") if isinstance(kb, BothWays) else (kb, "")
     languages = f" in {', '.join(forward.languages)}" if isinstance(forward, InLanguages) else ""
     return languages + inverse
 
 
 def _name_of(questions: Questions) -> str:
-    """Return the name of questions that can be kept and shown."""
+    """Return a printable name for questions."""
     return _readable(questions) if isinstance(questions, Path) else f"{len(questions):,} given in Python"
 
 
 def _readable(path: Path) -> str:
-    """Return a path that can be kept and shown: bytes that are no UTF-8 become escapes."""
+    """Return a printable path, with escapes for bytes that are not UTF-8."""
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def _fill(stages: Stages, *, errors: int) -> None:
-    """Fill the cells over one file of questions, and measure the tagger where one guides a pruner."""
+    """Compute the cells of one list of questions, and measure the taggers that guide their pruners."""
     stages.drop_outdated()
     for group in _by_pruner(list(stages.weighting.systems)):
         stages.fill(group, errors=errors)
@@ -147,6 +146,6 @@ def _fill(stages: Stages, *, errors: int) -> None:
 
 
 def _by_pruner(cells: list[Cell]) -> Iterator[list[Cell]]:
-    """Group cells by their pruner, whose pools are then read once for all of them."""
+    """Yield cells grouped by pruner, so that each pool is read once."""
     for _, group in groupby(sorted(cells), key=lambda cell: cell.pruning):
         yield list(group)

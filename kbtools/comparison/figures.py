@@ -1,4 +1,4 @@
-"""Figures of a cell, each with the counts it is made of and a bootstrap interval, over all questions."""
+"""Figures of a cell over all questions, each with its counts and a bootstrap interval."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _Share = tuple[NDArray[Any], NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A value, its 95 % interval, and what it is a share or mean of: `part` over `whole` where it is a quotient."""
+    """A value with its 95 % interval; a quotient also has its `part` and `whole`."""
 
     value: float
     low: float
@@ -29,7 +29,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class CellFigures:
-    """Figures of a cell and what it lost by cause; `questions` divides every share that names no other whole."""
+    """The figures of a cell and its losses by cause; `questions` is the whole of shares without another."""
 
     cell: Cell
     questions: int
@@ -39,12 +39,12 @@ class CellFigures:
 
 
 def _over_all(name: str) -> Callable[[_Outcomes], _Share]:
-    """Average a column over all questions."""
+    """Return a measure that averages a column over all questions."""
     return lambda outcomes: (outcomes[name], np.ones(len(outcomes[name])))
 
 
 def _within(single: bool) -> Callable[[_Outcomes], _Share]:
-    """Average correctness over the recalled questions with one subject in the pool, or with several (Table 2)."""
+    """Return a measure of accuracy on recalled questions with one subject in the pool, or with several (Table 2)."""
 
     def share(outcomes: _Outcomes) -> _Share:
         chosen = outcomes["recalled"].astype(bool) & ((outcomes["subjects"] == 1) == single)
@@ -54,14 +54,13 @@ def _within(single: bool) -> Callable[[_Outcomes], _Share]:
 
 
 def _among_kept(outcomes: _Outcomes) -> _Share:
-    """Average over the questions whose gold subject is in the pool."""
+    """Return the measure over questions whose gold subject is in the pool."""
     return outcomes["given_subject"], outcomes["subject_kept"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """The meaning of a figure, the head of its column, and what it is: a quotient of two columns, or a quantile of the
-    sizes of pools."""
+    """The column head and meaning of a figure, which is a quotient of two columns or a quantile of pool sizes."""
 
     head: str
     of: Callable[[_Outcomes], _Share] | float
@@ -114,19 +113,19 @@ MEASURES = {
         per_cent=False,
     ),
 }
-"""The figures of a cell, in the order of their columns."""
+"""The figures of a cell, in column order."""
 
 
 def run_figures(run: Run, resamples: Resamples) -> list[CellFigures]:
-    """Compute the figures of every cell of a run."""
+    """Return the figures of every cell of a run."""
     return [cell_figures(run, cell, resamples) for cell in run.cells]
 
 
 def cell_figures(run: Run, cell: Cell, resamples: Resamples) -> CellFigures:
-    """Compute the figures of one cell."""
+    """Return the figures of one cell."""
     outcomes = run.cells[cell].arrays
     shares = {name: measure.of(outcomes) for name, measure in MEASURES.items() if callable(measure.of)}
-    # All columns in one product: part and whole of figure k are the columns 2 k and 2 k + 1.
+    # All columns in one product; part and whole of figure k are columns 2 k and 2 k + 1.
     columns = [column.astype(np.float64) for share in shares.values() for column in share]
     sums = resamples.sums(np.stack(columns, axis=1))
     figures = {
@@ -156,7 +155,7 @@ def cell_figures(run: Run, cell: Cell, resamples: Resamples) -> CellFigures:
 def quotient(
     part: NDArray[Any], whole: NDArray[Any], *, resampled: tuple[NDArray[np.float64], NDArray[np.float64]]
 ) -> Figure:
-    """Divide one sum by another, and again in every resample; no number where there is nothing to divide by."""
+    """Return the quotient of two sums, with an interval from resamples; nan if the divisor is 0."""
     top, bottom = float(part.sum()), float(whole.sum())
     with np.errstate(invalid="ignore", divide="ignore"):
         low, high = interval(resampled[0] / resampled[1])

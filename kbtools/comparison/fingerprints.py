@@ -1,7 +1,6 @@
-"""Fingerprints of the stages of a comparison: a stage is computed again when its fingerprint changes, and only then.
+"""Fingerprints of the stages of a comparison: a stage is computed again exactly when its fingerprint changes.
 
-Code is known by the version that its authors gave it, so that a comment throws nothing away; models are known by
-their files.
+Code is identified by the version number that its authors give it, models by their files.
 """
 
 import ast
@@ -36,36 +35,36 @@ from kbtools.ranking.weights import Weights
 from kbtools.text import normaliser
 
 _DISTRIBUTION = "kbtools"
-"""The distribution whose plugins are known by their own versions alone; a release of it may change none of them."""
+"""The distribution whose plugins are identified only by their own versions, since a release may change none."""
 
 
 Identity = tuple[str, str, str, str]
-"""The fingerprints of a cell's pruner, relation scorer, subject scorer and learned ranker, empty without one."""
+"""The fingerprints of a cell's pruner, relation scorers, subject scorer and learned ranker, empty without one."""
 
 
 def kb_digest(kb: KnowledgeBase) -> str:
-    """Fingerprint the content of a knowledge base, with the order of its relations."""
+    """Return the fingerprint of a knowledge base: its content and the order of its relations."""
     return digest(kb.manifest.digest, list(kb.relations))
 
 
 def questions_digest(questions: list[AnnotatedQuestion]) -> str:
-    """Fingerprint questions with their gold, in order."""
+    """Return the fingerprint of questions with their gold, in order."""
     return digest([(gold.subject, gold.relation, gold.object, gold.text) for gold in questions])
 
 
 def scorer_identity(names: Iterable[str], models: Path | None) -> str:
-    """Fingerprint relation scorers: plugins with their models."""
+    """Return the fingerprint of relation scorers with their models."""
     return digest([plugin_identity(SCORERS, name, part=RELATION, models=models) for name in names])
 
 
 def _subject_identity(system: System, models: Path | None) -> str:
-    """Fingerprint the subject scorer of a system."""
+    """Return the fingerprint of a system's subject scorer."""
     name = system.subject_scorer
     return digest(plugin_identity(SUBJECT_SCORERS, name, part=SUBJECT, models=models) if name else system.subject)
 
 
 def _ranker_identity(system: System) -> str:
-    """Fingerprint the learned ranker of a system, by what training left of it; empty where the weighted sum ranks."""
+    """Return the fingerprint of a system's learned ranker, empty for the weighted sum."""
     if not system.ranker:
         return ""
     fitted, name = asdict(system), system.ranker.name
@@ -74,7 +73,7 @@ def _ranker_identity(system: System) -> str:
 
 
 def _pruner_identity(answerer: Answerer, system: System) -> str:
-    """Fingerprint the pruner of a system: its name and version, and the tagger or the vectors that guide it."""
+    """Return the fingerprint of a system's pruner: its name and version, and its tagger or vectors."""
     guide: object = None
     kind = answerer.parts.guide_kind(system.pruner)
     if kind == TAGGER:
@@ -86,29 +85,29 @@ def _pruner_identity(answerer: Answerer, system: System) -> str:
 
 
 def tagger_identity(name: str, models: Path | None) -> str:
-    """Fingerprint a tagger."""
+    """Return the fingerprint of a tagger."""
     return digest(plugin_identity(TAGGERS, name, part=TAGGER, models=models))
 
 
 def plugin_identity(group: str, name: str, *, part: str = "", models: Path | None = None) -> list[object]:
-    """Return what tells versions of a plugin apart: its own number, its distribution, and its model if it has one."""
+    """Return the identity of a plugin: its version, its distribution, and its model if it has one."""
     points = list_plugins(group).get(name, [])
     plugin = load_plugin(group, name) if points or ":" in name else None
     folder = plugin_folder(models, part, name, plugin) if models else None
-    # The record of a model of ours has the digest of its weights, which need not be read.
+    # The record of a kbtools model holds the digest of its weights, so these need not be read.
     model = model_digest(folder) or _folder_digest(folder) if folder and folder.is_dir() else None
     identity: list[object] = [name, _version_of(plugin), _foreign_version(plugin, points), model]
     return [*identity, plugin.origin()] if isinstance(plugin, ZeroShot) and model is None else identity
 
 
 def _version_of(plugin: object) -> int | str:
-    """Return the number that the author of a plugin raises when it answers otherwise; 1 where it has none."""
+    """Return the version that a plugin's author raises when its results change; 1 by default."""
     number = getattr(plugin, "version", 1)
     return number if isinstance(number, int | str) else 1
 
 
 def _foreign_version(plugin: object, points: list[EntryPoint]) -> list[object] | None:
-    """Return what tells versions of somebody else's plugin apart, who may not number it: its distribution and code."""
+    """Return the distribution and code of a third-party plugin, whose author may not give versions, else None."""
     if any(point.dist and point.dist.name == _DISTRIBUTION for point in points):
         return None
     offers = [[target(point), point.dist.version if point.dist else ""] for point in points]
@@ -116,7 +115,7 @@ def _foreign_version(plugin: object, points: list[EntryPoint]) -> list[object] |
 
 
 def _code_digest(plugin: object) -> str | None:
-    """Fingerprint the module that a plugin is written in, but for comments and layout, if it is written in one."""
+    """Return the fingerprint of a plugin's module without comments and layout, None if it has no source."""
     try:
         path = Path(inspect.getfile(plugin))  # type: ignore[arg-type]
         return digest(ast.dump(ast.parse(path.read_bytes())))
@@ -125,14 +124,14 @@ def _code_digest(plugin: object) -> str | None:
 
 
 def _folder_digest(folder: Path) -> str:
-    """Fingerprint the files of a folder."""
-    # Sorted, since the order of a folder's files is the file system's.
+    """Return the fingerprint of the files of a folder."""
+    # Sorted, since the file system's order varies.
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return digest([[str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest()] for path in files])
 
 
 def identify(answerer: Answerer, systems: Mapping[Cell, System]) -> dict[Cell, Identity]:
-    """Fingerprint the parts of every cell."""
+    """Return the fingerprints of the parts of every cell."""
     models = answerer.models
     return {
         cell: (
@@ -146,7 +145,7 @@ def identify(answerer: Answerer, systems: Mapping[Cell, System]) -> dict[Cell, I
 
 
 def step_versions() -> list[int]:
-    """List the versions of the steps that all cells share, in the order in which results depend on them."""
+    """Return the versions of the steps that all cells share, in order of dependency."""
     return [normaliser.NORMALISER_VERSION, version.LINKING_VERSION, version.POOLS_VERSION, version.SCORE_VERSION]
 
 
@@ -154,7 +153,7 @@ def step_versions() -> list[int]:
 class Fingerprints:
     """The fingerprints of every stage of a run over one knowledge base and one list of questions.
 
-    Pruners and scorers are named by their identities.
+    The arguments are identities of pruners and scorers.
     """
 
     kb: str

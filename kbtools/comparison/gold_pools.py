@@ -1,6 +1,6 @@
-"""The pools of every question under one pruner, with what the gold answers make of them: kept once for all scorers.
+"""The pools of every question under one pruner with the places of gold, stored once for all scorers.
 
-With their scores they become the outcomes of a cell: columns with a row for each question.
+With scores they become the outcomes of a cell: columns with a row per question.
 """
 
 import time
@@ -22,16 +22,16 @@ from kbtools.ranking.opened_system import TOGETHER, OpenedSystem
 from kbtools.ranking.pools import COLUMNS, KINDS, Pools, concatenate_pools
 
 _TAGGED_AT_ONCE = 512
-"""Questions that a tagger reads in one call: its spans grow with the square of a question's words."""
+"""Questions that a tagger reads in one call; its spans grow with the square of a question's words."""
 
 _FARTHEST = np.iinfo(np.int64).max
-"""A place behind that of every id, for the pairs that are not tied."""
+"""A place after that of every id, for pairs that are not tied."""
 
 _UNKNOWN = -1
 """The mark of a pair whose objects have not been looked up."""
 
 OBJECTS_AT_ONCE = 1024
-"""Pairs whose objects are fetched at once."""
+"""Pairs whose objects are fetched in one call."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,9 +39,9 @@ class GoldPools:
     """Pools with the places of their gold.
 
     subject_ids     the ids of all subjects, ascending; subject_place: the place of each subject among them (subjects,)
-    namesakes       the pairs of the pool that no question could tell from a pair, itself among them (pairs,)
-    gold_subject, gold_pair   positions, ABSENT where the gold was pruned away (questions,)
-    seconds         that pruning took; questions pruned together share the time of that: (questions,)
+    namesakes       the number of pairs that no question can distinguish from a pair, including itself (pairs,)
+    gold_subject, gold_pair   positions, ABSENT if the gold is not in the pool (questions,)
+    seconds         spent on pruning, shared equally among questions pruned together (questions,)
     """
 
     pools: Pools
@@ -53,11 +53,11 @@ class GoldPools:
     seconds: NDArray[np.float32]
 
     def __len__(self) -> int:
-        """Count the questions."""
+        """Return the number of questions."""
         return len(self.pools)
 
     def to_columns(self, fingerprint: str) -> Columns:
-        """Return what is kept on disk: ids in place of rows, which mean nothing outside of an open knowledge base."""
+        """Return the columns to store, with ids instead of rows, which are only valid in an open knowledge base."""
         arrays: dict[str, NDArray[Any]] = {f"{kind}s": self.pools.counts[kind].astype(np.int32) for kind in KINDS}
         arrays |= {name: getattr(self.pools, name) for name in COLUMNS}
         arrays |= {"subject": self.subject_place, "seconds": self.seconds}
@@ -65,7 +65,7 @@ class GoldPools:
 
 
 def read_gold_pools(columns: Columns, gold: Gold) -> GoldPools:
-    """Read what `to_columns` returned, for the same knowledge base opened again."""
+    """Return pools from the columns of `to_columns`, for the same knowledge base."""
     ids: list[str] = columns.facts["subject_ids"]
     place = columns["subject"]
     arrays = {name: columns[name] for name in COLUMNS} | {"subject": find_rows(gold.kb, ids).astype(np.uint32)[place]}
@@ -74,7 +74,7 @@ def read_gold_pools(columns: Columns, gold: Gold) -> GoldPools:
 
 
 def gather_gold_pools(opened: OpenedSystem, gold: Gold, *, progress: Callable[[int], None]) -> GoldPools:
-    """Prune every question, find its gold in what is left, and count the namesakes."""
+    """Return the pools of every question, with the places of gold and the number of namesakes."""
     gathered: list[Pools] = []
     seconds: list[float] = []
     begun = time.perf_counter()
@@ -92,7 +92,7 @@ def gather_gold_pools(opened: OpenedSystem, gold: Gold, *, progress: Callable[[i
 def _place_gold(
     pools: Pools, gold: Gold, ids: list[str], place: NDArray[np.uint32], seconds: NDArray[np.float32]
 ) -> GoldPools:
-    """Find the gold of questions in their pools."""
+    """Return pools with the places of their gold."""
     return GoldPools(
         pools,
         ids,
@@ -105,7 +105,7 @@ def _place_gold(
 
 
 def _name_subjects(kb: KnowledgeBase, rows: EntityRows) -> tuple[list[str], NDArray[np.uint32]]:
-    """List the ids of subjects, ascending, and the place of each subject among them."""
+    """Return the ids of subjects, ascending, and the place of each subject among them."""
     unique, inverse = np.unique(rows, return_inverse=True)
     ids = kb.ids(unique)
     order = sorted(range(len(ids)), key=ids.__getitem__)
@@ -115,7 +115,7 @@ def _name_subjects(kb: KnowledgeBase, rows: EntityRows) -> tuple[list[str], NDAr
 
 
 def count_namesakes(pools: Pools) -> NDArray[np.int32]:
-    """Count, for each pair, the pairs that no question could tell from it: linked alike, of the same relation."""
+    """Return the number of indistinguishable pairs for each pair: same kind of link, same relation."""
     if not pools.pairs:
         return np.empty(0, dtype=np.int32)
     how: Sequence[NDArray[Any]] = (
@@ -126,13 +126,13 @@ def count_namesakes(pools: Pools) -> NDArray[np.int32]:
     # Links of one question with the same span, rung and similarity get the same number.
     group = np.unique(alike, axis=1, return_inverse=True)[1].reshape(-1)[pools.link_of_pair]
     relation = pools.relation_of_pair.astype(np.int64)
-    # One number a group and relation stands for np.unique over rows of both.
+    # One number per group and relation, instead of np.unique over rows of both.
     _, inverse, count = np.unique(group * (relation.max() + 1) + relation, return_inverse=True, return_counts=True)
     return count[inverse].astype(np.int32)
 
 
 def _positions(question: NDArray[np.int64], wanted: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
-    """Return the position of what is wanted of each question, at most one, ABSENT where there is none: (count,)."""
+    """Return the position of the wanted row of each question, ABSENT if it has none: (count,)."""
     where = np.full(count, ABSENT, dtype=np.int64)
     at = np.flatnonzero(wanted)
     where[question[at]] = at
@@ -140,7 +140,7 @@ def _positions(question: NDArray[np.int64], wanted: NDArray[np.bool_], count: in
 
 
 def find_linkable(kb: KnowledgeBase, gold: Gold) -> NDArray[np.bool_]:
-    """Mark the questions with an n-gram that is strictly a name of the gold subject: (questions,)."""
+    """Return whether each question has an n-gram that strictly matches a name of its gold subject: (questions,)."""
     linkable = np.zeros(len(gold), dtype=np.bool_)
     for start in range(0, len(gold), TOGETHER):
         for at, links in enumerate(link_all_strictly(kb, gold.texts[start : start + TOGETHER]), start):
@@ -151,9 +151,9 @@ def find_linkable(kb: KnowledgeBase, gold: Gold) -> NDArray[np.bool_]:
 def mark_mentions(
     kb: KnowledgeBase, tagger: Tagger, gold: Gold, progress: Callable[[int], None]
 ) -> dict[str, NDArray[np.int8]]:
-    """Mark the questions whose mention the gold subject's names tell, and those where a tagger finds it: (questions,).
+    """Return which questions have a known mention, and for which of these a tagger finds it: (questions,).
 
-    The mention is the longest name of the gold subject in the question; a tagger finds it if it is the most probable.
+    The mention is the longest name of the gold subject in the question; the tagger must rank it first.
     """
     labelled, right = np.zeros(len(gold), dtype=np.int8), np.zeros(len(gold), dtype=np.int8)
     for start in range(0, len(gold), _TAGGED_AT_ONCE):
@@ -166,7 +166,7 @@ def mark_mentions(
         probable = tag(tagger, [gold.texts[at] for at in spans]) if spans else []
         for (at, span), log_probability in zip(spans.items(), probable, strict=True):
             labelled[at] = 1
-            # The greatest entry of the table, as its row and column: the first and last word.
+            # Row and column of the largest entry are the first and last word.
             right[at] = span == divmod(int(np.argmax(log_probability)), log_probability.shape[1])
         progress(min(start + _TAGGED_AT_ONCE, len(gold)))
     return {"labelled": labelled, "right": right}
@@ -181,9 +181,9 @@ def find_outcomes(
     objects: "ObjectCheck",
     relation_ids: list[str],
 ) -> dict[str, NDArray[Any]]:
-    """Return the outcomes of a cell in columns (questions,); a question without candidates has zeros and ABSENT.
+    """Return the outcomes of a cell as columns (questions,); a question without candidates has zeros and ABSENT.
 
-    `score` and `relation` are of pairs, in millionths: what ranks them, and log p(r|q) alone.
+    `score` and `relation`, of pairs in millionths, are the score that ranks them and log p(r|q) alone.
     """
     outcomes = _empty_outcomes(gold_pools)
     if not len(score):
@@ -209,7 +209,7 @@ def find_outcomes(
     }
     for name, values in of_filled.items():
         outcomes[name][filled] = values
-    # If the knowledge base lacked the gold subject.
+    # As if the knowledge base lacked the gold subject.
     others = pools.pair_subject != gold_pools.gold_subject[pools.question_of_pair]
     outcomes["confidence"] = winner_confidence(pools, score)
     outcomes["confidence_without"] = winner_confidence(pools, score, among=others)
@@ -218,7 +218,7 @@ def find_outcomes(
 
 
 def _empty_outcomes(gold_pools: GoldPools) -> dict[str, NDArray[Any]]:
-    """Return the outcomes of questions without candidates, and what the pools say of every question."""
+    """Return the outcomes without a ranking: those of questions without candidates, and those from pools alone."""
     count, gold_pair = len(gold_pools), gold_pools.gold_pair
     floats = ("strict", "object", "bound", "confidence", "confidence_without", "given_subject")
     outcomes: dict[str, NDArray[Any]] = {name: np.zeros(count) for name in floats}
@@ -240,7 +240,8 @@ def _empty_outcomes(gold_pools: GoldPools) -> dict[str, NDArray[Any]]:
 def _by_id(
     gold_pools: GoldPools, ties: Ties, gold_pair: NDArray[np.int64], relation_ids: list[str]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int64]]:
-    """Break ties by the ids of subject and relation: whether the first is right, the last, and which pair is first."""
+    """Return ties broken by the ids of subject and relation: whether the first is gold, the last, and the first
+    pair."""
     place = np.empty(len(relation_ids), dtype=np.int64)
     place[sorted(range(len(relation_ids)), key=relation_ids.__getitem__)] = np.arange(len(relation_ids))
     subject = gold_pools.subject_place[gold_pools.pools.pair_subject].astype(np.int64)
@@ -253,10 +254,10 @@ def _by_id(
 
 
 def given_subject(gold_pools: GoldPools, relation: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the chance that the gold relation leads among those of the gold subject, 0 without it: (questions,)."""
+    """Return the chance that the gold relation is first among the gold subject's, 0 without it: (questions,)."""
     pools, gold_pair = gold_pools.pools, gold_pools.gold_pair
     expected = np.zeros(len(pools))
-    # The pairs of the gold subject of each question, end to end, so that one call finds all ties.
+    # The pairs of each question's gold subject, concatenated, so that one call finds all ties.
     pairs = np.flatnonzero(pools.pair_subject == gold_pools.gold_subject[pools.question_of_pair])
     questions, starts = np.unique(pools.question_of_pair[pairs], return_index=True)
     if len(questions):
@@ -266,7 +267,7 @@ def given_subject(gold_pools: GoldPools, relation: NDArray[np.int64]) -> NDArray
 
 
 class ObjectCheck:
-    """The pairs that lead to the gold object: each is looked up when it is first asked for, and once."""
+    """A cached check whether pairs have the gold object."""
 
     def __init__(self, kb: KnowledgeBase, pools: Pools, gold: Gold) -> None:
         self.kb, self.pools = kb, pools
@@ -274,7 +275,7 @@ class ObjectCheck:
         self.known = np.full(pools.pairs, _UNKNOWN, dtype=np.int8)
 
     def check(self, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return 1 for those of some pairs that have the gold object among theirs: (all pairs,), 0 for all others."""
+        """Return 1 for each of the given pairs that has the gold object, 0 for all other pairs: (all pairs,)."""
         unknown = pairs[(self.known[pairs] == _UNKNOWN) & (self.wanted[pairs] != ABSENT)]
         for start in range(0, len(unknown), OBJECTS_AT_ONCE):
             batch = unknown[start : start + OBJECTS_AT_ONCE]

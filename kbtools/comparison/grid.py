@@ -1,6 +1,6 @@
-"""The grid: pruners by relation scorers by subject scorers by rankers, and the controls beside them.
+"""The grid: pruners by relation scorers by subject scorers by rankers, with controls.
 
-Weights of its cells are all default, all chosen by training, or all tuned on its questions.
+The weights of its cells are all default, all chosen by training, or all tuned on its validation questions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,13 +15,13 @@ from kbtools.ranking.system import NO_SUBJECT, POPULARITY, WEIGHTED_SUM, System
 from kbtools.ranking.weights import OF_SUBJECTS, Weights, default_weights
 
 CONTROL_PRUNER, CONTROL_SCORER = "n-gram-idf", "lexical"
-"""A pruner and a scorer that need no training, and stand in every grid."""
+"""A pruner and a scorer that need no training and are in every grid."""
 
 CONTROL_SUBJECTS = (NO_SUBJECT, "type-count", "fact-count")
-"""Subject scorers that see nothing or only count; any claim for a subject network stands beside them."""
+"""Subject scorers that know nothing or only count, as controls for every subject network."""
 
 _DEFAULTS, _CHOSEN, TUNED, GIVEN = "default", "chosen", "tuned", "given"
-"""The weights of a run are all of one kind, or its table would set tuned systems beside some that are not."""
+"""The kinds of weights; a run has only one kind, so that its systems are comparable."""
 
 
 class Cell(NamedTuple):
@@ -39,12 +39,12 @@ class Cell(NamedTuple):
 
     @property
     def learned(self) -> bool:
-        """Return whether a learned ranker takes the place of the weighted sum."""
+        """Whether a learned ranker replaces the weighted sum."""
         return self.ranker != WEIGHTED_SUM
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the parts; the weighted sum, which ranks where nothing is said, is left out."""
+        """The names of the parts, without the default ranker."""
         return tuple(self) if self.learned else self[:3]
 
     @property
@@ -53,21 +53,20 @@ class Cell(NamedTuple):
 
     @property
     def subject_scorer(self) -> str | None:
-        """Return the plugin that scores subjects, if one does."""
+        """The plugin that scores subjects, None if there is none."""
         return None if self.subject in (NO_SUBJECT, POPULARITY) else self.subject
 
     @property
     def file(self) -> str:
-        """Return the name of the cell's files."""
+        """The name of the cell's files."""
         return file_name(*self.names)
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The axes of a comparison; a name that is repeated counts once.
+    """The axes of a comparison; repeated names count once.
 
-    Learned rankers stand beside the weighted sum, where something tells subjects apart; None stands for those that
-    training fitted.
+    Learned rankers are added to the weighted sum in cells that distinguish subjects; None means all fitted rankers.
     """
 
     pruning: tuple[str, ...]
@@ -76,7 +75,7 @@ class Grid:
     ranker: tuple[str, ...] | None = None
 
     def cells(self) -> list[Cell]:
-        """Return the cells of the axes in their order, then the controls that are not among them."""
+        """Return the cells of the axes in order, then the controls that are not among them."""
         subjects = (*self.subject, *CONTROL_SUBJECTS)
         cells = [Cell(*names) for names in product(self.pruning, self.scorer, subjects)]
         ranked = [cell for cell in cells if cell.subject in self.subject and cell.subject != NO_SUBJECT]
@@ -86,26 +85,27 @@ class Grid:
 
 
 def file_name(*names: str) -> str:
-    """Return the name of a file for some names: `n-gram~bigru~none`."""
-    # A name may be `module:Class`, or hold a slash: then it is no name of a file.
+    """Return a file name for some names: `n-gram~bigru~none`."""
+    # Names such as `module:Class` or those with a slash need quoting.
     return "~".join(quote(name, safe="+,") for name in names)
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Read names that commas divide; `a&b` names scorers that are averaged, which `kbtools query` spells `a,b`."""
+    """Return names from a comma-separated text; `a&b` means averaged scorers, `a,b` for `kbtools query`."""
     return tuple(dict.fromkeys(name.strip().replace("&", ",") for name in text.split(",") if name.strip()))
 
 
 @dataclass(frozen=True, slots=True)
 class Weighting:
-    """The system of every cell, and where the weights of all of them come from: one of these, or a preset's name."""
+    """The system of every cell, and the kind of weights they share: a kind above or a preset's name."""
 
     kind: str
     systems: Mapping[Cell, System]
 
 
 def find_weighting(answerer: Answerer, cells: Sequence[Cell]) -> Weighting:
-    """Take the weights that training chose if it did so for every cell, else one kind for all: preset or default."""
+    """Return systems with the weights that training chose if it did for every cell, else all with preset or default
+    ones."""
     systems = {cell: answerer.system(**cell._asdict()) for cell in cells}
     weighted = {cell: system for cell, system in systems.items() if not cell.learned}
     parts = answerer.parts
@@ -116,7 +116,7 @@ def find_weighting(answerer: Answerer, cells: Sequence[Cell]) -> Weighting:
 
 
 def fitted_cells(answerer: Answerer, cells: Sequence[Cell]) -> list[Cell]:
-    """List cells with the learned rankers that training fitted for some cells, in place of the weighted sum."""
+    """Return cells with every learned ranker that training fitted for the given cells."""
     return [
         cell._replace(ranker=name)
         for cell in cells
@@ -126,10 +126,7 @@ def fitted_cells(answerer: Answerer, cells: Sequence[Cell]) -> list[Cell]:
 
 
 def weights_text(kind: str, weights: Weights, cell: Cell) -> str:
-    """Write the weights of a cell: their kind, and those that differ from the defaults.
-
-    A subject scorer of weight 0 is in the cell's name alone, and this says so.
-    """
+    """Return the kind of a cell's weights, and those that differ from the defaults."""
     if cell.learned:
         return f"learned by {cell.ranker}"
     if kind == _DEFAULTS:
@@ -147,7 +144,7 @@ def weights_text(kind: str, weights: Weights, cell: Cell) -> str:
 
 
 def cell_weights(facts: Mapping[str, Any]) -> Weights:
-    """Read the weights among the facts of a cell on disk; raise RunUnusable for what are none."""
+    """Return the weights in the facts of a stored cell; raise RunUnusable if they are invalid."""
     try:
         return Weights(**facts["weights"])
     except (KeyError, TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Lost questions by cause, one cause each, with examples that show a person what to mend."""
+"""Lost questions by cause, with examples that show what to improve."""
 
 import json
 import random
@@ -20,14 +20,14 @@ from kbtools.storage import make_folder
 from kbtools.text.printable import markdown_text
 
 EXAMPLES = "errors"
-"""The folder of a run that holds examples."""
+"""The folder of a run with the examples."""
 
 _SEED = 0
-"""Of the draw of examples: a run that is written again shows the same ones."""
+"""The seed of the random examples, so that they do not change."""
 
 
 class Cause(IntEnum):
-    """The reason why a question was not answered in full: the first that holds, in this order."""
+    """The reason why a question was not fully answered: the first that applies, in this order."""
 
     NONE = 0
     UNKNOWN_SUBJECT = 1
@@ -70,10 +70,10 @@ _MEANINGS = {
 def find_causes(
     outcomes: Mapping[str, NDArray[Any]], *, fault: NDArray[np.int8], linkable: NDArray[np.bool_]
 ) -> NDArray[np.int8]:
-    """Find the cause of each question that is not answered in full: (questions,)."""
+    """Return the cause of each question that is not fully answered: (questions,)."""
     strict = outcomes["strict"]
     recalled = outcomes["recalled"].astype(bool)
-    # The first that holds names the cause: faults of the data, then of linking, pruning and ranking.
+    # In this order: faults of the data, of linking, of pruning, of ranking.
     tests = [
         (strict == 1, Cause.NONE),
         *((fault == kind, Cause[kind.name]) for kind in Fault if kind is not Fault.NONE),
@@ -96,7 +96,7 @@ def write_examples(
     gold: Gold,
     most: int,
 ) -> None:
-    """Write at most so many examples of each cause, drawn at random, the same in every run."""
+    """Write at most `most` random examples of each cause, the same in every run."""
     causes = find_causes(outcomes.arrays, fault=gold.fault, linkable=linkable)
     lost = 1 - outcomes["strict"]
     lines = [f"# {cell.label}\n", f"{lost.sum():.1f} of {len(gold):,} questions are lost, ties as expected values.\n"]
@@ -117,13 +117,13 @@ def write_examples(
 
 
 def remove_examples(out: Path, cell: Cell) -> None:
-    """Remove the examples of a cell that is another now."""
+    """Remove the examples of a cell that was computed again."""
     for suffix in ("md", "jsonl"):
         (out / EXAMPLES / f"{cell.file}.{suffix}").unlink(missing_ok=True)
 
 
 def read_examples(out: Path, cell: Cell) -> list[dict[str, Any]]:
-    """Read the examples of a cell, none where it has none; raise RunUnusable where they are damaged."""
+    """Return the examples of a cell, empty if it has none; raise RunUnusable if they are damaged."""
     path = out / EXAMPLES / f"{cell.file}.jsonl"
     if not path.is_file():
         return []
@@ -134,7 +134,7 @@ def read_examples(out: Path, cell: Cell) -> list[dict[str, Any]]:
 
 
 def _example_record(question: int, outcomes: Columns, pools: GoldPools, gold: Gold) -> dict[str, Any]:
-    """Describe a question, its gold pair and the pair that won; of tied winners the first by id."""
+    """Return a question with its gold pair and the winning pair, ties by id."""
     annotated, kb = gold.questions[question], gold.kb
     record: dict[str, Any] = {
         "question": annotated.text,
@@ -165,7 +165,7 @@ def _name_of(kb: KnowledgeBase, subject: str) -> str | None:
 
 
 def example_lines(record: dict[str, Any]) -> Iterator[str]:
-    """Lay out one example as items of a Markdown list."""
+    """Yield one example as lines of a Markdown list."""
     gold, winner = record["gold"], record["found"]
     yield f"- {markdown_text(record['question'])}"
     yield f"  - gold: {_pair_text(gold)}"
@@ -180,6 +180,6 @@ def example_lines(record: dict[str, Any]) -> Iterator[str]:
 
 
 def _pair_text(pair: Mapping[str, Any]) -> str:
-    """Write a subject and a relation as Markdown."""
+    """Return a subject and a relation as Markdown."""
     name, subject, relation = (markdown_text(pair[part] or "no name") for part in ("name", "subject", "relation"))
     return f"{name} ({subject}), {relation}"

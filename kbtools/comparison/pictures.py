@@ -1,4 +1,4 @@
-"""Pictures of a comparison, drawn by matplotlib (the extra `report`)."""
+"""Pictures of a comparison, drawn with matplotlib (the extra `report`)."""
 
 import io
 from collections.abc import Callable
@@ -17,44 +17,44 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FREQUENCIES = ((1, 1), (2, 3), (4, 10), (11, 30), (31, 100), (101, None))
-"""Ranges of how many questions share a gold relation, each some three times the one before."""
+"""Ranges of the number of questions with the same gold relation, growing by a factor of about three."""
 
 _LINES = 6
-"""Cells that are drawn as lines, the most accurate first: as many as colours tell apart."""
+"""The number of cells drawn as lines, the most accurate first; more colours are hard to distinguish."""
 
 _ROOM = 30
-"""Characters of 8 points that fit below a picture 5 inches wide beside the labels of its rows."""
+"""Characters of 8 points below a picture 5 inches wide, beside the row labels."""
 
 _LEGEND = 36
-"""Characters of 7 points that fit into half of that width."""
+"""Characters of 7 points in half of that width."""
 
 
 def draw_pictures(report: Report) -> dict[str, "Figure"]:
-    """Draw every picture of a report; raise MissingDependency without matplotlib."""
+    """Return every picture of a report; raise MissingDependency without matplotlib."""
     return {name: draw_one(draw, report) for name, draw in PICTURES.items()}
 
 
 def draw_one(draw: Callable[[Report, "Axes"], None], report: Report) -> "Figure":
-    """Draw on a figure of its own; raise MissingDependency without matplotlib."""
+    """Return a figure with one picture; raise MissingDependency without matplotlib."""
     figure = new_figure()
     draw(report, figure.add_subplot())
     return figure
 
 
 def new_figure() -> "Figure":
-    """Return an empty figure, without a window system; raise MissingDependency without matplotlib."""
+    """Return an empty figure that needs no window system; raise MissingDependency without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingDependency(
             f"pictures need matplotlib; install it with {install_command('report')}", module="matplotlib"
         ) from error
-    # As small as the longest labels allow, so that they can be read where the picture is as wide as a phone.
+    # Small enough that labels stay readable at the width of a phone.
     return Figure(figsize=(5, 3.75), layout="constrained")
 
 
 def _draw_recall(report: Report, axes: "Axes") -> None:
-    """Draw recall against pool size, a point per pruner."""
+    """Draw recall against pool size, one point per pruner."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     sizes = [cell.figures["pool_mean"].value for cell in report.cells]
@@ -65,7 +65,7 @@ def _draw_recall(report: Report, axes: "Axes") -> None:
         axes.errorbar([pool.value], [100 * recall.value], yerr=bars, fmt="o", capsize=3, label=pruning)
     axes.set(xscale="log" if min(sizes) > 0 else "linear")
     if min(sizes) > 0:
-        # Ticks at 1, 2, 5, 10, 20, 50 ... alone are labelled: those of every digit run into each other.
+        # Labels only at 1, 2, 5, 10, 20, 50 ...; more would overlap.
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_formatter("{x:g}")
@@ -76,7 +76,7 @@ def _draw_recall(report: Report, axes: "Axes") -> None:
 
 
 def _draw_heat_map(report: Report, axes: "Axes") -> None:
-    """Draw accuracy as colour: scorers down, whose long names stand beside their rows, pruners across."""
+    """Draw accuracy as colours, with scorers as rows and pruners as columns."""
     rows = list(dict.fromkeys(cell.cell.names[1:] for cell in report.cells))
     columns = list(dict.fromkeys(cell.cell.pruning for cell in report.cells))
     grid = np.full((len(rows), len(columns)), np.nan)
@@ -87,14 +87,14 @@ def _draw_heat_map(report: Report, axes: "Axes") -> None:
     size = (max(5.0, width), max(3.75, 1.5 + 0.25 * len(rows)))
     axes.get_figure(root=True).set_size_inches(size)  # type: ignore[union-attr]
     image = axes.imshow(grid, aspect="auto", cmap="viridis")
-    # Names of pruners that would run into each other stand upright.
+    # Long names of pruners are vertical so that they do not overlap.
     upright = max(map(len, columns)) * len(columns) > _ROOM
     axes.set_xticks(range(len(columns)), columns, fontsize=8, rotation=90 if upright else 0)
     axes.set_yticks(range(len(rows)), labels, fontsize=8)
     middle = (np.nanmin(grid) + np.nanmax(grid)) / 2
     for (row, column), value in np.ndenumerate(grid):
         if not np.isnan(value):
-            # Viridis is dark where values are low.
+            # Low values are dark in viridis.
             colour = "white" if value < middle else "black"
             axes.text(column, row, f"{value:.1f}", ha="center", va="center", fontsize=7, color=colour)
     axes.set_title("Subject and relation right, per cent")
@@ -102,7 +102,7 @@ def _draw_heat_map(report: Report, axes: "Axes") -> None:
 
 
 def _draw_calibration(report: Report, axes: "Axes") -> None:
-    """Draw how often answers of like confidence are right, raw and calibrated where that is possible."""
+    """Draw how often answers of similar confidence are right, raw and calibrated if possible."""
     cell = report.best.cell
     outcomes, fitted = report.run.cells[cell], run_calibration(report.run, cell)
     lines = {"as ranked": outcomes["confidence"]}
@@ -118,7 +118,7 @@ def _draw_calibration(report: Report, axes: "Axes") -> None:
 
 
 def _draw_risk(report: Report, axes: "Axes") -> None:
-    """Draw the share of wrong answers against the share of questions answered."""
+    """Draw the share of wrong answers against the share of answered questions."""
     for cell in _best_cells(report):
         outcomes = report.run.cells[cell]
         coverage, risk = risk_coverage(outcomes["confidence"], outcomes["strict"])
@@ -129,7 +129,7 @@ def _draw_risk(report: Report, axes: "Axes") -> None:
 
 
 def _draw_frequency(report: Report, axes: "Axes") -> None:
-    """Draw accuracy by how often the gold relation is asked for in the question file."""
+    """Draw accuracy by how often the gold relation occurs among the questions."""
     frequency = report.run.gold["relation_frequency"]
     groups = [(frequency >= low) & (frequency <= (high or frequency.max())) for low, high in _FREQUENCIES]
     filled = [at for at, group in enumerate(groups) if group.any()]
@@ -144,14 +144,14 @@ def _draw_frequency(report: Report, axes: "Axes") -> None:
 
 
 def _legend_below(axes: "Axes") -> None:
-    """Put the names of the lines under the picture, where they cover none of them."""
+    """Put the legend under the picture, where it hides no line."""
     figure = axes.get_figure(root=True)
     longest = max(len(label) for label in axes.get_legend_handles_labels()[1])
     figure.legend(loc="outside lower center", ncols=1 if longest > _LEGEND else 2, fontsize=7)  # type: ignore[union-attr]
 
 
 def _best_cells(report: Report) -> list[Cell]:
-    """List the most accurate cells, the best first."""
+    """Return the most accurate cells, best first."""
     ranked = sorted(report.cells, key=lambda cell: -cell.figures["accuracy"].value)
     return [cell.cell for cell in ranked[:_LINES]]
 
@@ -166,11 +166,11 @@ PICTURES: dict[str, Callable[[Report, "Axes"], None]] = {
 
 
 def picture_bytes(figure: "Figure", kind: str) -> bytes:
-    """Render a figure as png or svg; the same figure gives the same bytes."""
+    """Return a figure as png or svg, the same bytes each time."""
     import matplotlib
 
     content = io.BytesIO()
-    # Without the date and random names that matplotlib writes.
+    # Omit the date and random ids that matplotlib would write.
     with matplotlib.rc_context({"svg.hashsalt": "kbtools"}):
         figure.savefig(content, format=kind, dpi=180, metadata={"Date": None} if kind == "svg" else None)
     return content.getvalue()

@@ -1,6 +1,6 @@
-"""Files of a report in the folder of its run: tables for people, CSV and JSON for programs, pictures and the page.
+"""The files of a report in the folder of its run: tables for people, CSV and JSON for programs, pictures and the page.
 
-Its sections are made table by table, before they are Markdown or HTML.
+Each table is a section first, and then becomes Markdown and HTML.
 """
 
 import csv
@@ -34,27 +34,27 @@ from kbtools.comparison.summary import (
 from kbtools.storage import make_folder
 
 _JSON_VERSION = 1
-"""Of figures.json, which has a life of its own beside the records of a query."""
+"""The version of figures.json, independent of the JSON of a query."""
 
 _PICTURES, _PAGE = "pictures", "report.html"
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A text that begins so is a formula to a spreadsheet (OWASP, CSV injection)."""
+"""The first characters of texts that a spreadsheet would run as formulas (OWASP, CSV injection)."""
 
 _LEAST = (0.0, 0.3, 0.5, 0.7, 0.9)
-"""Confidences below which no answer is given: from answering everything to answering what is all but certain."""
+"""Confidence thresholds of the table on abstention."""
 
 _WEIGHTS_NOTE = (
     "weights: those that are not the defaults; chosen by kbtools train ranking, or tuned on the validation questions"
 )
 _NAMES_NOTE = (
-    "n-gram-idf, and taggers that see the names of the knowledge base, are flattered where most names belong to gold "
-    "subjects, as in FBSQ's list (62 %)"
+    "n-gram-idf, and taggers that know the names of the knowledge base, look better than they are if most names belong "
+    "to gold subjects, as in FBSQ's list (62 %)"
 )
 
 
 def write_tables(report: Report) -> list[Path]:
-    """Write the tables as Markdown, CSV and JSON, the differences of all pairs of cells among them."""
+    """Write the tables as Markdown, CSV and JSON, including the differences of all pairs of cells."""
     return [
         write_text(report.run.folder / name, text)
         for name, text in (
@@ -67,7 +67,7 @@ def write_tables(report: Report) -> list[Path]:
 
 
 def write_page(report: Report) -> Path:
-    """Write the page without pictures, for where nothing can draw them."""
+    """Write the page without pictures, if matplotlib is not installed."""
     return write_text(report.run.folder / _PAGE, html_page(report, make_sections(report), {}))
 
 
@@ -88,7 +88,7 @@ def write_page_with_pictures(report: Report) -> Path:
 
 
 def figures_csv(report: Report) -> str:
-    """Write the figures, a row per cell and figure."""
+    """Return the figures as CSV, a row per cell and figure."""
     head = ["pruning", "scorer", "subject", "ranker", "figure", "value", "low", "high", "part", "whole", "weights"]
     return csv_text(
         head,
@@ -101,7 +101,7 @@ def figures_csv(report: Report) -> str:
 
 
 def significance_csv(run: Run) -> str:
-    """Write the difference of every two cells, a row each."""
+    """Return the differences of all pairs of cells as CSV."""
     names = ["difference", "low", "high", "won", "lost", "mcnemar", "bootstrap"]
     differences = compare_cells({cell: run.strict(cell) for cell in run.cells}, Resamples(len(run)))
     return csv_text(
@@ -111,7 +111,7 @@ def significance_csv(run: Run) -> str:
 
 
 def csv_text(head: list[str], rows: Iterable[list[str | float | None]]) -> str:
-    """Write rows as CSV; a text that a spreadsheet would compute is led by an apostrophe, numbers stay as they are."""
+    """Return rows as CSV; an apostrophe precedes texts that a spreadsheet would run as formulas."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
@@ -122,7 +122,7 @@ def csv_text(head: list[str], rows: Iterable[list[str | float | None]]) -> str:
 
 
 def report_json(report: Report) -> str:
-    """Write the figures as one JSON document; what is no number is null."""
+    """Return the figures as one JSON document; nan becomes null."""
     run = report.run
     record: dict[str, Any] = {
         "json_version": _JSON_VERSION,
@@ -157,12 +157,12 @@ def report_json(report: Report) -> str:
 
 
 def _number(value: float | None) -> float | None:
-    """Return a number, or None for what is no number."""
+    """Return a number, None for nan."""
     return None if value is None or math.isnan(value) else value
 
 
 def make_sections(report: Report) -> list[Section]:
-    """Lay out everything that is said about a run."""
+    """Return all sections of a report."""
     return [
         figures_section(report),
         _significance_section(report.against_best),
@@ -217,7 +217,7 @@ def _significance_section(differences: Sequence[Difference]) -> Section:
 
 
 def _best_rows(report: Report) -> list[int]:
-    """List the places of the best cells, several where they tie exactly."""
+    """Return the positions of the best cells, several if they tie exactly."""
     return [at for at, cell in enumerate(report.cells) if cell in report.tied_best]
 
 
@@ -229,7 +229,7 @@ def causes_section(report: Report) -> Section:
     causes = [cause for cause in Cause if cause is not Cause.NONE]
     return Section(
         "Lost questions by cause",
-        "How many questions, and how many answers they cost: of a tie, the share that chance would lose.",
+        "The number of questions, with the lost answers in brackets; a tie loses a share of an answer.",
         ["cell", *(cause.label for cause in causes)],
         [
             [cell.cell.label, *(f"{cell.causes[cause][0]:,} ({cell.causes[cause][1]:,.1f})" for cause in causes)]
@@ -261,19 +261,19 @@ def _calibration_section(report: Report) -> Section:
         best=_best_rows(report),
         notes=[
             "ECE: expected calibration error in ten bins, lower is better",
-            "outside the knowledge base: mean confidence when the gold subject is taken out of the pool, "
+            "outside the knowledge base: mean confidence when the gold subject is removed from the pool, "
             "so that no answer is right",
-            "AUROC: how well confidence tells right answers from wrong ones and from questions outside; 0.5 is chance",
+            "AUROC: how well confidence separates right answers from wrong ones and questions outside; 0.5 is chance",
         ],
     )
 
 
 def abstention_section(report: Report) -> Section:
-    """Lay out what the best cell gains and loses by giving no answer below a confidence."""
+    """Return the effect of withholding answers of the best cell below a confidence."""
     cell = report.best.cell
     outcomes, fitted = report.run.cells[cell], run_calibration(report.run, cell)
     confidence, outside = outcomes["confidence"], outcomes["confidence_without"]
-    # The thresholds are meant for confidence as it is shown: calibrated where it can be.
+    # Thresholds apply to confidence as users see it, calibrated if possible.
     if fitted is not None:
         confidence, outside = fitted.apply(confidence), fitted.apply(outside)
     rows = []
@@ -282,18 +282,18 @@ def abstention_section(report: Report) -> Section:
         right = float(outcomes["strict"][answered].mean()) if answered.any() else float("nan")
         shares = (answered.mean(), right, (outside < least).mean())
         rows.append([f"{least:.1f}", *(f"{100 * share:.1f}" for share in shares)])
-    how = "calibrated" if fitted is not None else "not calibrated, for want of validation questions"
+    how = "calibrated" if fitted is not None else "not calibrated, since there are no validation questions"
     return Section(
         "Abstention",
-        f"{cell.label}, where nothing is answered below a confidence of P; confidence is {how}.",
+        f"{cell.label} without answers below a confidence of P; confidence is {how}.",
         ["P", "answered", "of them right", "refused outside the knowledge base"],
         rows,
-        notes=["outside the knowledge base: every question again, with its gold subject taken out of the pool"],
+        notes=["outside the knowledge base: every question with its gold subject removed from the pool"],
     )
 
 
 def examples_sections(report: Report) -> list[Section]:
-    """Show lost questions of the best cell, where kbtools compare --errors wrote some."""
+    """Return a section of lost questions of the best cell, if kbtools compare --errors wrote some."""
     cell = report.best.cell
     rows = [
         [example["cause"], example["question"], _pair_text(example["gold"]), _pair_text(example["found"])]
@@ -304,20 +304,20 @@ def examples_sections(report: Report) -> list[Section]:
 
 
 def _pair_text(pair: dict[str, Any] | None) -> str:
-    """Write a subject and a relation of an example."""
+    """Return the subject and relation of an example as text."""
     if pair is None:
         return "no candidates"
     return f"{pair['name'] or 'no name'} ({pair['subject']}), {pair['relation']}"
 
 
 def taggers_sections(report: Report) -> list[Section]:
-    """Compare taggers by the share of questions whose mention is the one that they find most probable."""
+    """Return a table of taggers by the share of questions whose mention they rank first."""
     rows = []
     for name, marks in report.run.taggers.items():
         labelled, right = int(marks["labelled"].sum()), int(marks["right"].sum())
         rows.append([name, f"{100 * right / labelled:.1f} ({right:,} of {labelled:,})" if labelled else "-"])
     lead = (
-        "The share of questions whose most probable mention is right to the word, of those whose mention the gold "
-        "subject's names tell: the longest that is in the question."
+        "The share of questions whose most probable mention is exactly right, among those that contain a name of the "
+        "gold subject; the longest one is the mention."
     )
     return [Section("Taggers: mentions found", lead, ["tagger", "mentions found"], rows)] if rows else []

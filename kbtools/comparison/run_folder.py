@@ -1,4 +1,4 @@
-"""The folder of a comparison: a record of what it was made of, and the outcomes of its cells."""
+"""The folder of a comparison: a record of its inputs, and the outcomes of its cells."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -26,7 +26,7 @@ _FOLDERS = (CELLS, POOLS, _RELATION_SCORES, _SUBJECT_SCORES, TAGGERS, WEIGHTS)
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """A file or folder that a run was made of: a path for people, a digest that decides."""
+    """An input of a run: its path, for people, and its digest."""
 
     path: str
     digest: str
@@ -34,7 +34,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class RunOrigin:
-    """The knowledge base and the questions of a run; `version` is that of kbtools."""
+    """The knowledge base and the questions of a run, and the version of kbtools."""
 
     kb: Provenance
     questions: Provenance
@@ -52,9 +52,9 @@ class _RunRecord(TypedDict):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """A comparison as it is on disk; `valid` is the same on the validation questions, where they were given.
+    """A comparison read from disk; `valid` is the one on validation questions, None without any.
 
-    `taggers` says of each tagger and question whether the mention is known, and whether it was found.
+    `taggers` maps each tagger to the questions whose mention is known, and those where it was found.
     """
 
     folder: Path
@@ -64,7 +64,7 @@ class Run:
     valid: "Run | None" = None
     taggers: Mapping[str, Columns] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
-    """Cells that were asked for and are not on the disk: not computed yet, or lost."""
+    """Requested cells that are not on disk, because they are not computed yet or were lost."""
 
     def __len__(self) -> int:
         return len(self.gold["fault"])
@@ -74,37 +74,37 @@ class Run:
         return self.cells[cell]["strict"]
 
     def weights_text(self, cell: Cell) -> str:
-        """Write the weights of a cell, and where they come from."""
+        """Return the weights of a cell and their kind as text."""
         facts = self.cells[cell].facts
         return weights_text(facts["weighting"], cell_weights(facts), cell)
 
     def system(self, cell: Cell, system: System) -> System:
-        """Return a system with the weights that the cell of its names was compared with."""
+        """Return a system with the weights that its cell was compared with."""
         return replace(system, weights=cell_weights(self.cells[cell].facts))
 
     def causes(self, cell: Cell) -> NDArray[np.int8]:
-        """Return the cause of each question that is not answered in full."""
+        """Return the cause of each question that is not fully answered."""
         gold = self.gold
         return find_causes(self.cells[cell].arrays, fault=gold["fault"], linkable=gold["linkable"])
 
     def excluded(self) -> dict[str, int]:
-        """Count the questions that no system can answer; they are wrong in every figure."""
+        """Return the number of questions that no system can answer, by fault; they count as wrong in every figure."""
         fault = self.gold["fault"]
         return {kind.label: int(np.count_nonzero(fault == kind)) for kind in Fault if kind is not Fault.NONE}
 
 
 def open_run(folder: Path) -> Run:
-    """Open a run; raise RunMissing where there is none, RunUnusable where it is damaged or has no cell yet."""
+    """Return a run; raise RunMissing if there is none, RunUnusable if it is damaged or has no cell yet."""
     origin, order = _read_origin(folder)
     if not (folder / GOLD).is_file():
-        raise RunUnusable(f"{folder}: no cell is finished yet; run kbtools compare again to go on", path=str(folder))
+        raise RunUnusable(f"{folder}: no cell is finished yet; run kbtools compare again to continue", path=str(folder))
     outcomes = {
         Cell(*columns.facts["cell"]): columns
         for columns in map(read_columns, sorted((folder / CELLS).glob("*.columns")))
     }
     if not outcomes:
-        raise RunUnusable(f"{folder}: no cell is finished yet; run kbtools compare again to go on", path=str(folder))
-    # In the order of the requests; cells that no record names come last.
+        raise RunUnusable(f"{folder}: no cell is finished yet; run kbtools compare again to continue", path=str(folder))
+    # In the order of the requests, then cells that no record names.
     cells = {cell: outcomes[cell] for cell in [*order, *sorted(outcomes)] if cell in outcomes}
     valid = open_run(folder / VALID) if any((folder / VALID / CELLS).glob("*.columns")) else None
     missing = [cell.label for cell in order if cell not in outcomes]
@@ -116,7 +116,7 @@ def open_run(folder: Path) -> Run:
 
 
 def _read_origin(folder: Path) -> tuple[RunOrigin, list[Cell]]:
-    """Read what a run was made of, and its cells in the order they were asked for."""
+    """Return the inputs of a run, and its cells in the order they were requested."""
     if not (folder / RECORD).is_file():
         raise RunMissing(
             f"{folder}: no run here (there is no {RECORD}); name the folder that kbtools compare --out made",
@@ -125,7 +125,7 @@ def _read_origin(folder: Path) -> tuple[RunOrigin, list[Cell]]:
     try:
         record = read_record(folder / RECORD, name=_FORMAT_NAME, version=FORMAT_VERSION, cure="give another --out")
         if not fits(record, _RunRecord):
-            raise KeyError("a part is missing, or of another type")
+            raise KeyError("a field is missing or has another type")
         origin = RunOrigin(Provenance(**record["kb"]), Provenance(**record["questions"]), record["version"])
         return origin, [Cell(*cell) for cell in record["cells"]]
     except (KBUnusable, KeyError, TypeError) as error:
@@ -136,10 +136,10 @@ def _read_origin(folder: Path) -> tuple[RunOrigin, list[Cell]]:
 
 
 def prepare_run(folder: Path, origin: RunOrigin, cells: list[Cell]) -> None:
-    """Make the folder of a run, or go on with it.
+    """Create the folder of a run, or continue it.
 
-    Raises OutputUnusable where it cannot be written or holds something else, RunMismatch where it holds results of
-    another knowledge base or other questions.
+    Raises OutputUnusable if it cannot be written or holds other files, RunMismatch if its results are from another
+    knowledge base or other questions.
     """
     order: list[Cell] = []
     if folder.is_dir() and find_stranger(folder, lambda path: str(path) in _FOLDERS):
@@ -162,7 +162,7 @@ def prepare_run(folder: Path, origin: RunOrigin, cells: list[Cell]) -> None:
 
 
 def _refuse_other(what: str, before: Provenance, now: Provenance, folder: Path) -> None:
-    """Refuse to add results to those of something else."""
+    """Raise RunMismatch if results of something else are in the folder."""
     if before.digest != now.digest:
         raise RunMismatch(
             f"{folder}: holds results of the {what} {before.path} ({before.digest[:12]}), "

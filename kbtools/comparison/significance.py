@@ -1,4 +1,4 @@
-"""Certainty of differences: paired tests of two cells on the same questions."""
+"""Significance of differences: paired tests of two cells on the same questions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from kbtools.comparison.grid import Cell
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Cell `one` against cell `other` in strict accuracy.
+    """The difference of cell `one` from cell `other` in strict accuracy.
 
-    `won` and `lost` sum the answers that `one` gains and loses, where a tie is a share of an answer; `mcnemar` is the
-    exact two-sided probability of a split as uneven, rounded to whole answers, if neither were better. `low` and
-    `high` bound 95 % of the paired bootstrap, and `bootstrap` is its two-sided probability.
+    `won` and `lost` are the answers that `one` gains and loses, with ties as shares. `mcnemar` is the exact two-sided
+    p-value of this split, rounded to whole answers. `low` and `high` are the 95 % interval of the paired bootstrap, and
+    `bootstrap` is its two-sided p-value.
     """
 
     one: Cell
@@ -34,7 +34,7 @@ class Difference:
 def compare_cells(
     values: Mapping[Cell, NDArray[np.float64]], resamples: Resamples, pairs: Sequence[tuple[Cell, Cell]] | None = None
 ) -> list[Difference]:
-    """Compare cells in pairs, all pairs by default; values are expected correctness, (questions,) each."""
+    """Return the differences of pairs of cells, by default all; values are expected correctness, (questions,) each."""
     cells = list(values)
     sums = resamples.sums(np.stack([values[cell] for cell in cells], axis=1))
     resampled = dict(zip(cells, sums.T / resamples.questions, strict=True))
@@ -47,7 +47,7 @@ def compare_cells(
 def _compare_two(
     one: Cell, other: Cell, values: tuple[NDArray[np.float64], NDArray[np.float64]], resampled: NDArray[np.float64]
 ) -> Difference:
-    """Compare two cells whose difference was resampled."""
+    """Return the difference of two cells, given its resamples."""
     difference = values[0] - values[1]
     won, lost = float(difference[difference > 0].sum()), float((-difference[difference < 0]).sum())
     low, high = interval(resampled)
@@ -60,12 +60,12 @@ def _compare_two(
 
 
 def mcnemar(won: int, lost: int) -> float:
-    """Return the exact two-sided probability of a split as uneven as this one, by a fair coin.
+    """Return the exact two-sided probability that a fair coin splits at least as unevenly.
 
     >>> mcnemar(1, 5)
     0.21875
     """
-    # Whole numbers as long as need be: 2 to the power of total has no room in a float beyond some thousand answers.
+    # Integers of any size: 2 to the power of total does not fit into a float beyond about a thousand answers.
     total, term, tail = won + lost, 1, 1
     for k in range(min(won, lost)):
         term = term * (total - k) // (k + 1)

@@ -1,4 +1,4 @@
-"""The stages of a run: each is computed once and kept on disk, and a cell is a join over what is there."""
+"""The stages of a run: each is computed once and stored, and a cell joins their results."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -42,11 +42,11 @@ from kbtools.ranking.opened_system import Compute, OpenedSystem
 from kbtools.ranking.score import Progress, as_micro, relation_part
 
 StageProgress = Callable[[str, int, int], None]
-"""Called with a stage, the questions that it is through with, and all there are."""
+"""A function called with a stage, the number of questions done, and the number of all."""
 
 
 class Stages:
-    """The stages of a run over one list of questions: what is on disk already is read, the rest is computed."""
+    """The stages of a run over one list of questions; stored results are read, others computed."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Stages:
         self.gold, self.linkable = self.find_gold(questions)
 
     def find_gold(self, questions: Sequence[AnnotatedQuestion]) -> tuple[Gold, NDArray[np.bool_]]:
-        """Find the gold, and keep what a report needs of it; return which of it is linkable too."""
+        """Return the gold and whether each question is linkable; store what a report needs."""
         path, fingerprint = self.out / GOLD, self.prints.gold()
         gold = find_gold(self.answerer.kb, questions)
         columns = find_columns(path, fingerprint)
@@ -79,8 +79,12 @@ class Stages:
         return gold, columns["linkable"]
 
     def drop_outdated(self) -> None:
-        """Remove cells of code, models or a weighting that are others now, so that no table shows two as one."""
-        now = {part: own for cell, identity in self.identities.items() for part, own in _parts_of(cell, identity)}
+        """Remove cells of outdated code, models or weights, so that no table mixes them with new ones."""
+        now = {
+            part: fingerprint
+            for cell, identity in self.identities.items()
+            for part, fingerprint in _parts_of(cell, identity)
+        }
         for path in (self.out / CELLS).glob("*.columns"):
             try:
                 facts = read_columns(path).facts
@@ -89,12 +93,12 @@ class Stages:
                 continue
             before = _parts_of(Cell(*facts["cell"]), facts["identity"])
             renewed = any(now.get(part, identity) != identity for part, identity in before)
-            # A model that this request does not name is not judged: its cells stay.
+            # Cells of models outside this request are kept.
             if renewed or facts["versions"] != step_versions() or facts["weighting"] != self.weighting.kind:
                 path.unlink()
 
     def tune(self, cells: Sequence[Cell]) -> None:
-        """Choose the weights of the cells of one pruner on these questions, and keep them."""
+        """Choose and store the weights of the cells of one pruner on these questions."""
         prints = {cell: self.prints.tuned(*self.identities[cell][:3]) for cell in cells}
         on_disk = {cell: find_columns(self.path(WEIGHTS, *cell.names), prints[cell]) for cell in cells}
         systems = self.weighting.systems
@@ -112,7 +116,7 @@ class Stages:
         self.weighting = Weighting(TUNED, {**systems, **tuned})
 
     def fill(self, cells: Sequence[Cell], *, errors: int) -> None:
-        """Fill the cells of one pruner, and write so many examples of each cause."""
+        """Compute the cells of one pruner, and write `errors` examples of each cause."""
         prints = {cell: self.print_of(cell) for cell in cells}
         on_disk = {cell: find_columns(self.path(CELLS, *cell.names), prints[cell]) for cell in cells}
         if all(on_disk.values()) and not errors:
@@ -128,7 +132,7 @@ class Stages:
                 write_examples(self.out, self.linkable, cell, outcomes, pools, self.gold, errors)
 
     def judge_taggers(self) -> None:
-        """Measure the taggers that guide pruners, unless that is on disk."""
+        """Measure the taggers that guide pruners, unless they are on disk."""
         parts = self.answerer.parts
         guided = {system.guide for system in self.weighting.systems.values() if parts.reads_tagger(system)}
         for name in sorted(filter(None, guided)):
@@ -145,7 +149,7 @@ class Stages:
         return self.prints.cell(*self.identities[cell], weights=self.weighting.systems[cell].weights)
 
     def outcomes(self, cell: Cell, pools: GoldPools, objects: ObjectCheck) -> Columns:
-        """Rank the pools of one cell by its scores, and find what comes of them."""
+        """Return the outcomes of one cell after ranking its pools."""
         system = self.weighting.systems[cell]
         opened, seconds = self.opened(cell), list[float]()
         evidence = self.evidence(cell, pools, seconds)
@@ -162,7 +166,7 @@ class Stages:
         if rating:
             for name in ("confidence", "confidence_without"):
                 outcomes[name] = opened.calibrate(rating, outcomes[name])
-        # Pruning was timed by question; scoring runs in batches, whose time all questions share evenly.
+        # Pruning is timed per question; scoring runs in batches, and its time is shared equally.
         scoring = (time.perf_counter() - begun + sum(seconds)) / len(self.gold)
         outcomes["milliseconds"] = 1000 * (pools.seconds.astype(np.float64) + scoring)
         facts = {
@@ -175,7 +179,7 @@ class Stages:
         return Columns(self.print_of(cell), outcomes, facts)
 
     def pools(self, cell: Cell) -> GoldPools:
-        """Read the pools of a cell's pruner, or gather and keep them."""
+        """Return the pools of a cell's pruner, from disk if possible."""
         path, fingerprint = self.path(POOLS, cell.pruning), self.prints.pools(self.identities[cell][0])
         columns = find_columns(path, fingerprint)
         if columns is not None:
@@ -189,14 +193,15 @@ class Stages:
         return self.answerer.opened(self.weighting.systems[cell])
 
     def evidence(self, cell: Cell, pools: GoldPools, seconds: list[float] | None = None) -> Evidence:
-        """Return the evidence of a cell; scores that are on disk are read, and the seconds of each are listed."""
+        """Return the evidence of a cell from stored or computed scores; their seconds are added to the list."""
         keep = partial(self.read_or_compute, cell, [] if seconds is None else seconds)
         return self.opened(cell).evidence(pools.pools, self.gold.texts, keep=keep)
 
     def read_or_compute(
         self, cell: Cell, seconds: list[float], part: str, name: str, compute: Compute
     ) -> NDArray[np.floating[Any]]:
-        """Read the scores of a scorer over a cell's pools from disk, or compute them, timed, and keep them."""
+        """Return the scores of a scorer over a cell's pools, from disk if possible, otherwise computed, timed and
+        stored."""
         models = self.answerer.models
         identity = scorer_identity([name], models) if part == RELATION else self.identities[cell][2]
         path = self.path(part, cell.pruning, name)
@@ -214,13 +219,13 @@ class Stages:
         return columns["score"]
 
     def announce(self, stage: str) -> Progress:
-        """Announce a stage; return what reports how many questions it is through with."""
+        """Announce a stage; return a function that reports the number of questions done."""
         total = len(self.gold)
         self.watch(stage, 0, total)
         return lambda done: self.watch(stage, done, total)
 
 
 def _parts_of(cell: Cell, identity: Identity) -> list[tuple[object, str]]:
-    """Pair the parts of a cell with their fingerprints; a ranker belongs to one cell alone."""
+    """Return the parts of a cell with their fingerprints; a ranker belongs to one cell only."""
     names = (*enumerate(cell[:3]), cell)
     return list(zip(names, identity, strict=True))

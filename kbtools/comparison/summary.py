@@ -1,7 +1,6 @@
-"""A run summed up: figures of every cell, and the best against every other.
+"""The summary of a run: figures of every cell, and the best cell against every other.
 
-It is laid out as a table for a terminal, and with its sections as one page of Markdown, or one of HTML that needs
-nothing beside it.
+It becomes a table for a terminal, and with its sections a page of Markdown or one self-contained page of HTML.
 """
 
 import base64
@@ -18,10 +17,10 @@ from kbtools.ranking.system import POPULARITY
 from kbtools.text.printable import html_text, markdown_text
 
 _SAME = 1e-9
-"""Accuracies nearer than this are equal: far less than the share of one answer, far more than sums of floats err."""
+"""Accuracies closer than this are equal: far less than one answer, far more than rounding errors."""
 
 _MISSING_SHOWN = 5
-"""Cells that a sentence names."""
+"""Missing cells that a sentence names."""
 
 
 _STYLE = """
@@ -49,7 +48,7 @@ ul, .origin { font-size: 13px; color: #555; overflow-wrap: anywhere; }
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A run with everything that is said about it; `against_best` compares the best cell with every other."""
+    """A run with all its figures; `against_best` compares the best cell with every other."""
 
     run: Run
     cells: Sequence[CellFigures]
@@ -57,7 +56,7 @@ class Report:
 
     @property
     def best(self) -> CellFigures:
-        """Return the most accurate cell, the first of those that tie."""
+        """The most accurate cell, the first one if several tie."""
         return self.tied_best[0]
 
     @property
@@ -66,7 +65,7 @@ class Report:
 
 
 def make_report(run: Run) -> Report:
-    """Compute the figures of a run, and compare its most accurate cell with every other."""
+    """Return the figures of a run, with its most accurate cell compared with every other."""
     resamples = Resamples(len(run))
     cells = run_figures(run, resamples)
     best = _find_best(cells)[0].cell
@@ -75,18 +74,18 @@ def make_report(run: Run) -> Report:
 
 
 def _find_best(cells: Sequence[CellFigures]) -> list[CellFigures]:
-    """Find the cells of the highest accuracy, in the order of the run: several where they tie exactly."""
+    """Return the cells with the highest accuracy in the order of the run, several if they tie exactly."""
     highest = max(cell.figures["accuracy"].value for cell in cells)
     return [cell for cell in cells if cell.figures["accuracy"].value > highest - _SAME]
 
 
 def is_control(cell: Cell) -> bool:
-    """Return whether a cell's subjects are not scored or only counted, or nothing of it is trained."""
+    """Return whether subjects of a cell are not scored or only counted, or none of its parts is trained."""
     return cell.subject in CONTROL_SUBJECTS or cell == Cell(CONTROL_PRUNER, CONTROL_SCORER, POPULARITY)
 
 
 def show(name: str, figure: Figure) -> str:
-    """Write one value: shares in per cent, a dash where there is nothing to divide by."""
+    """Return a value as text: shares in per cent, a dash for nan."""
     if math.isnan(figure.value):
         return "-"
     measure = MEASURES[name]
@@ -110,7 +109,7 @@ def _origin_text(run: Run) -> str:
 
 
 def _excluded_text(run: Run) -> str:
-    """Return a sentence on the questions that no system can answer, and on the cells that are not there."""
+    """Return a sentence on questions that no system can answer, and on missing cells."""
     counts = ", ".join(f"{count:,} {kind}" for kind, count in run.excluded().items())
     text = f"n = {len(run):,}, including questions that no system can answer: {counts}; they count as wrong"
     if not run.missing:
@@ -121,7 +120,7 @@ def _excluded_text(run: Run) -> str:
 
 
 def best_text(report: Report) -> str:
-    """Return a text on the best cell, those that tie with it exactly, and those it is not certainly better than."""
+    """Return the best cell, those that tie with it exactly, and those it does not certainly beat."""
     tied = [cell.cell.label for cell in report.tied_best]
     accuracy = show("accuracy", report.best.figures["accuracy"])
     text = f"{tied[0]}, {accuracy}" if len(tied) == 1 else f"{len(tied)} cells tie at {accuracy}: {', '.join(tied)}"
@@ -132,7 +131,7 @@ def best_text(report: Report) -> str:
 
 
 def verdict_text(report: Report) -> str:
-    """Return which system is the most accurate, and whether the difference may be chance, in plain sentences."""
+    """Return sentences on the most accurate system and whether the difference may be chance."""
     tied = [cell.cell.label for cell in report.tied_best]
     share = f"{show('accuracy', report.best.figures['accuracy'])} % of {len(report.run):,} questions right"
     text = f"{tied[0]} answers {share}." if len(tied) == 1 else f"{' and '.join(tied)} each answer {share}."
@@ -144,7 +143,7 @@ def verdict_text(report: Report) -> str:
 
 
 def terminal_table(report: Report) -> str:
-    """Lay out a run for a terminal: the most telling figures, controls marked with a star."""
+    """Return a table of the main figures for a terminal, with a star at controls."""
     names = [name for name in MEASURES if name not in ("oracle", "pool_median")]
     parts = part_names(report)
     rows = [[*parts, "accuracy", "95 %", *(MEASURES[name].head for name in names[1:]), "weights"]]
@@ -160,18 +159,18 @@ def terminal_table(report: Report) -> str:
 
 
 def part_names(report: Report) -> list[str]:
-    """List the columns of the parts of cells; that of rankers stands only where one is learned."""
+    """Return the column heads of a cell's parts, with a ranker only if one is learned."""
     return [*Cell._fields] if any(cell.cell.learned for cell in report.cells) else [*Cell._fields[:3]]
 
 
 def cell_names(report: Report, cell: Cell) -> list[str]:
-    """List the parts of a cell in those columns, its subject scorer with a star where the cell is a control."""
+    """Return the parts of a cell for these columns, with a star at the subject scorer of a control."""
     names = [*cell[:2], cell.subject + ("*" if is_control(cell) else ""), cell.ranker]
     return names[: len(part_names(report))]
 
 
 def _aligned(rows: Sequence[Sequence[str]], words: int) -> Iterable[str]:
-    """Lay out rows, the first columns and the last one to the left and the rest to the right."""
+    """Yield aligned rows, with the first columns and the last one left-aligned and the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [
@@ -183,7 +182,7 @@ def _aligned(rows: Sequence[Sequence[str]], words: int) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A titled table; the first `words` columns are text, the rest numbers, and the rows of `best` stand out."""
+    """A titled table; the first `words` columns are text, the others numbers; rows in `best` are highlighted."""
 
     title: str
     lead: str
@@ -195,7 +194,7 @@ class Section:
 
 
 def markdown_page(report: Report, sections: Sequence[Section]) -> str:
-    """Write a run as a Markdown page."""
+    """Return a run as a Markdown page."""
     lines = [
         "# Comparison",
         "",
@@ -210,10 +209,10 @@ def markdown_page(report: Report, sections: Sequence[Section]) -> str:
 
 
 def markdown_table(section: Section) -> Iterator[str]:
-    """Lay out a table, words to the left and numbers to the right; without rows there is none."""
+    """Yield the lines of a table, with words left-aligned and numbers right-aligned; none without rows."""
     if not section.rows:
         return
-    # Markdown's line below the head, whose colons set numbers to the right.
+    # The line below the head in Markdown, with a colon for right alignment.
     rule = ["---"] * section.words + ["---:"] * (len(section.head) - section.words)
     texts = [[markdown_text(text) for text in row] for row in [section.head, *section.rows]]
     for row in [texts[0], rule, *texts[1:]]:
@@ -221,7 +220,7 @@ def markdown_table(section: Section) -> Iterator[str]:
 
 
 def html_page(report: Report, sections: Sequence[Section], pictures: Mapping[str, bytes]) -> str:
-    """Write a run as a page; pictures are SVG, by name."""
+    """Return a run as an HTML page; pictures are SVG, by name."""
     body = [
         "<h1>Comparison</h1>",
         f"<p class=verdict>{html_text(verdict_text(report))}</p>",
@@ -238,13 +237,13 @@ def html_page(report: Report, sections: Sequence[Section], pictures: Mapping[str
 
 
 def _html_picture(name: str, drawn: bytes) -> str:
-    """Put a picture into the page itself."""
+    """Return an HTML figure with an embedded picture."""
     source = base64.b64encode(drawn).decode()
     return f'<figure><img alt="{html_text(name)}" src="data:image/svg+xml;base64,{source}"></figure>'
 
 
 def html_section(section: Section) -> Iterator[str]:
-    """Lay out a section; without rows there is no table."""
+    """Yield the HTML of a section, without a table if it has no rows."""
     yield f"<h2>{html_text(section.title)}</h2><p>{html_text(section.lead)}</p>"
     if not section.rows:
         return

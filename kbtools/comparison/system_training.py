@@ -1,8 +1,8 @@
-"""The end of a training: the weights of a system are chosen, and its ranker or cascade is fitted.
+"""The last steps of training: the weights of a system are chosen, and its ranker or cascade is fitted.
 
-A cascade is a ranker of some scorers, one of all, and the doubt of the first in which the others are asked. All of it
-is measured on questions that neither ranker has seen: each fold is ranked by what the others teach.
-Scorers never saw these questions either.
+A cascade has a ranker of some scorers, one of all, and the first one's doubt at which the other scorers run. All of it
+is measured on held-out questions: each fold is ranked by a ranker fitted on the others. The scorers were not trained on
+these questions either.
 """
 
 import importlib.util
@@ -33,7 +33,7 @@ from kbtools.ranking.trained import ranker_folder
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Validation:
-    """Annotated questions with what scorers say of them, and their folds."""
+    """Annotated questions with their scores and folds."""
 
     gold: Gold
     scores: GoldScores
@@ -41,21 +41,21 @@ class _Validation:
 
     @property
     def answerable(self) -> NDArray[np.bool_]:
-        """Mark the questions that the knowledge base can answer: (questions,)."""
+        """Whether the knowledge base can answer each question: (questions,)."""
         return np.asarray(self.gold.fault == Fault.NONE)
 
     def calibrate(self, scores: NDArray[np.int64], questions: NDArray[np.bool_]) -> Calibration:
-        """Fit the confidence of held-out scores to what is right, on the marked questions: (questions,)."""
+        """Return the calibration of held-out scores on the marked questions: (questions,)."""
         confidence = winner_confidence(self.scores.evidence.pools, scores)
         return fit_calibration(confidence[questions], self.scores.expected_by(scores)[questions])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TrainedRanker:
-    """A system with its ranker, and the accuracy of the weighted sum and of the ranker on questions it has not seen.
+    """A system with its ranker, and the accuracy of the weighted sum and of the ranker on held-out questions.
 
-    `in_doubt` is the share of the questions that the whole system ranks, where another decides before it; `right` says
-    how likely each question is right: (questions,).
+    `in_doubt` is the share of questions that the last ranker of a cascade ranks; `right` is the probability that each
+    question is answered right: (questions,).
     """
 
     system: System
@@ -69,7 +69,7 @@ class _TrainedRanker:
 
 @dataclass(frozen=True, slots=True)
 class _RankerFit:
-    """The fit of a ranker for the pruner and the scorers of a system, to be kept with the models."""
+    """The fit of a ranker for a system, stored with the models."""
 
     answerer: Answerer
     system: System
@@ -92,17 +92,17 @@ class _RankerFit:
         return LearnedScoring(self.ranker, fitted, self.system.weights)
 
     def hold_out(self, validation: _Validation, features: Features, *others: Features) -> list[NDArray[np.int64]]:
-        """Score the candidates of each fold, in millionths, by what the features of the other folds teach.
+        """Return the scores of candidates in millionths, each fold ranked by a ranker fitted on the others: (pairs,).
 
-        So are they by other features of the same candidates: (pairs,) each.
+        The same rankers also score `others`, other features of the same candidates: (pairs,) each.
         """
         folds, gold = validation.folds, validation.scores.gold
         scores = [np.zeros(len(gold), dtype=np.int64) for _ in (features, *others)]
         for fold in np.unique(folds).tolist():
-            own = np.repeat(folds == fold, features.counts)
-            fitted = self.fit(features.of(folds != fold), gold[~own])
+            held_out = np.repeat(folds == fold, features.counts)
+            fitted = self.fit(features.of(folds != fold), gold[~held_out])
             for some, read in zip(scores, (features, *others), strict=True):
-                some[own] = fitted.score(read.of(folds == fold))
+                some[held_out] = fitted.score(read.of(folds == fold))
         return scores
 
     def keep(
@@ -114,7 +114,7 @@ class _RankerFit:
         right: float,
         cascade: Cascade | None = None,
     ) -> System:
-        """Fit the ranker on all questions, and keep the system; `right` is the share by what was held out."""
+        """Fit the ranker on all questions and save the system; `right` is the held-out share."""
         fitted, parts = self.fit(features, validation.scores.gold), self.answerer.parts
         fitted.ranker.save(self.folder, Stamp(self.ranker, figures={"pairs right": right}))
         fitted_on = tuple(sorted(parts.digests(self.system).items()))
@@ -125,24 +125,24 @@ class _RankerFit:
 
 
 THRESHOLDS = (*(step / 20 for step in range(20)), 0.98, 1.0)
-"""The winner's shares that are tried: with 0 no question is in doubt, with 1 nearly all are."""
+"""Thresholds that are tried: with 0 no question is in doubt, with 1 nearly all are."""
 
 MOST_LOST = 0.0005
-"""Share of right answers that sparing the scorers may cost: of the validation questions of FBSQ five, where the
-standard error of what is lost is seven."""
+"""Share of right answers that a cascade may lose: five of FBSQ's validation questions, where the standard error of the
+loss is seven."""
 
 FOLDS = 5
-"""Folds of questions: each is ranked by what four fifths of the questions teach."""
+"""Folds of questions: each is ranked by a ranker fitted on the other four fifths."""
 
 _USUAL = "lightgbm"
-"""The ranker that training fits where the library of that name is installed."""
+"""The default ranker, if its library is installed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedSystem:
-    """A system as it answers from now on, how its weights were chosen, and the ranker that was fitted.
+    """A trained system, the choice of its weights, and its fitted ranker.
 
-    Where the questions teach a ranker nothing, `note` says why the weighted sum ranks.
+    If the questions teach a ranker nothing, `note` explains why the weighted sum ranks.
     """
 
     system: System
@@ -160,10 +160,10 @@ def train_system(
     in_doubt: Sequence[str] = (),
     seed: int = 1,
 ) -> TrainedSystem:
-    """Choose weights for the parts of a system, and fit a ranker unless the weighted sum is to rank.
+    """Choose the weights of a system, and fit a ranker unless the weighted sum is to rank.
 
-    Both are kept with the models. Without the name of a ranker the usual one is fitted, if the questions teach it
-    something; raises NothingToLearn where one that is named learns nothing.
+    Both are saved with the models. Without a name the default ranker is fitted if the questions teach it anything;
+    raises NothingToLearn if a named ranker learns nothing.
     """
     weights = tune_weights(answerer, questions, system)
     name = ranker or _usual_ranker()
@@ -192,9 +192,9 @@ def train_cascade(
     ranker: str,
     seed: int = 1,
 ) -> _TrainedRanker:
-    """Fit a ranker as `train_ranker` does, and one of the scorers that are not `in_doubt`, which decides before it.
+    """Fit a ranker as `train_ranker` does, and before it one of the scorers that are not `in_doubt`.
 
-    Raises BadArgument for scorers in doubt of which the system has none, or that leave none to ask first.
+    Raises BadArgument for scorers in doubt that the system lacks, or if none is left to run first.
     """
     names = _put_off(system.scorers, in_doubt)
     last = _start_fit(answerer, system, ranker, seed)
@@ -217,7 +217,7 @@ def train_cascade(
     doubtful = shares < threshold
     right = np.where(doubtful, right_late, right_early)
     after = float(right.mean())
-    assert trained_first.ranker  # as `_train_first` fits it
+    assert trained_first.ranker  # fitted by `_train_first`
     sure = replace(trained_first.ranker, calibration=_calibrate_where(validation, early, ~doubtful))
     trained = last.keep(
         features,
@@ -231,21 +231,21 @@ def train_cascade(
 
 
 def _put_off(names: Sequence[str], in_doubt: Sequence[str]) -> tuple[str, ...]:
-    """Return the scorers that are asked about every question; raise BadArgument as `train_cascade` does."""
+    """Return the scorers that run for every question; raise BadArgument as `train_cascade` does."""
     first = tuple(name for name in names if name not in in_doubt)
     unknown = [name for name in in_doubt if name not in names]
     if unknown or not first or LEXICAL in in_doubt:
-        wrong = f"{unknown[0]!r} is not one of the scorers" if unknown else "no scorer is left to run first"
-        wrong = f"{LEXICAL} is read by every learned ranker" if LEXICAL in in_doubt else wrong
+        problem = f"{unknown[0]!r} is not one of the scorers" if unknown else "no scorer is left to run first"
+        problem = f"{LEXICAL} is read by every learned ranker" if LEXICAL in in_doubt else problem
         raise BadArgument(
-            f"{wrong}: of the scorers {', '.join(names)} some are asked in doubt, found {', '.join(in_doubt)}",
+            f"{problem}: choose the scorers in doubt among {', '.join(names)}, found {', '.join(in_doubt)}",
             name="in_doubt",
         )
     return first
 
 
 def _train_first(first: _RankerFit, validation: _Validation) -> tuple[NDArray[np.int64], System]:
-    """Choose weights and fit the ranker of the first scorers, and keep both; return held-out scores and the system."""
+    """Choose weights and fit the ranker of the first scorers; return held-out scores and the system."""
     weighted = choose_system(first.system, validation.scores)
     first.answerer.parts.keep(weighted)
     first = replace(first, system=weighted)
@@ -257,17 +257,17 @@ def _train_first(first: _RankerFit, validation: _Validation) -> tuple[NDArray[np
 
 
 def _calibrate_where(validation: _Validation, scores: NDArray[np.int64], questions: NDArray[np.bool_]) -> Calibration:
-    """Fit the confidence of a ranker on the questions that it ranks, on all where it ranks none of the validation's."""
-    own = validation.answerable & questions
-    return validation.calibrate(scores, own if own.any() else validation.answerable)
+    """Return the calibration of a ranker on the questions that it ranks, or on all if it ranks none."""
+    ranked = validation.answerable & questions
+    return validation.calibrate(scores, ranked if ranked.any() else validation.answerable)
 
 
 def choose_threshold(
     shares: NDArray[np.float64], early: NDArray[np.float64], late: NDArray[np.float64], *, least: float
 ) -> float:
-    """Choose the lowest threshold of the winner's share with which enough is right, else the one with which most is.
+    """Return the lowest threshold of the winner's share with enough right answers, or else the one with the most.
 
-    A question is as right as it was early where its share reaches the threshold, else as right as it is late.
+    A question counts as in `early` if its share reaches the threshold, else as in `late`.
     """
     right = {threshold: float(np.where(shares < threshold, late, early).mean()) for threshold in THRESHOLDS}
     enough = [threshold for threshold in THRESHOLDS if right[threshold] >= least]
@@ -275,16 +275,16 @@ def choose_threshold(
 
 
 def _usual_ranker() -> str:
-    """Return the name of what ranks where nobody chose."""
+    """Return the default ranker."""
     return _USUAL if importlib.util.find_spec(_USUAL) else WEIGHTED_SUM
 
 
 def train_ranker(
     answerer: Answerer, questions: Sequence[AnnotatedQuestion], system: System, *, ranker: str, seed: int = 1
 ) -> _TrainedRanker:
-    """Fit a ranker for the pruner and the scorers of a system on annotated questions, and keep it with the models.
+    """Fit a ranker for the pruner and scorers of a system on annotated questions, and save it with the models.
 
-    Raises SourceEmpty where there is no question, NothingToLearn where none has its answer in its pool.
+    Raises SourceEmpty without questions, NothingToLearn if no answer is in its pool.
     """
     fit = _start_fit(answerer, system, ranker, seed)
     validation = _score_validation(fit, questions)
@@ -298,12 +298,12 @@ def train_ranker(
 
 
 def _start_fit(answerer: Answerer, system: System, ranker: str, seed: int) -> _RankerFit:
-    """Return the fit of a ranker over the weighted sum that was chosen for the parts of a system."""
+    """Return the fit of a ranker over the weighted sum of a system's parts."""
     return _RankerFit(answerer, answerer.parts.complete(system, WEIGHTED_SUM), ranker, seed)
 
 
 def _score_validation(fit: _RankerFit, questions: Sequence[AnnotatedQuestion]) -> _Validation:
-    """Ask all scorers about annotated questions; raise SourceEmpty where there is none."""
+    """Return annotated questions with the scores of all scorers; raise SourceEmpty without questions."""
     if not questions:
         raise SourceEmpty("no question to fit a ranker on; name a file of annotated questions")
     load_class(RANKERS, fit.ranker)
@@ -314,6 +314,6 @@ def _score_validation(fit: _RankerFit, questions: Sequence[AnnotatedQuestion]) -
 
 
 def deal_folds(questions: Sequence[AnnotatedQuestion], *, seed: int) -> NDArray[np.int64]:
-    """Deal questions into folds, those about one subject into one: (questions,)."""
+    """Return the fold of each question, the same for questions about one subject: (questions,)."""
     subjects, at = np.unique([question.subject for question in questions], return_inverse=True)
     return np.random.default_rng(seed).integers(0, FOLDS, len(subjects))[at]

@@ -1,4 +1,4 @@
-"""The untrained scorer, and the head that kbtools teach learns, measured beside what was trained."""
+"""The untrained system, with and without a taught head, compared with the trained one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from kbtools.ranking.system import System
 from kbtools.ranking.taught import TaughtQuestion, read_taught
 
 _MOST_LEARNED = 10_000
-"""Training questions that the head learns from here: with as many, trained networks have caught up."""
+"""The most training questions that a head learns; with more, trained networks catch up."""
 
 _FEW = 300
 """Validation questions below which differences of 3 points are chance."""
@@ -23,10 +23,10 @@ _FEW = 300
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Untrained:
-    """The share of validation questions that is right by what was trained, by the untrained system, and by its head.
+    """The share of validation questions that the trained system, the untrained system and its head answer right.
 
-    `head` is None where no scorer of the untrained system learns one. `low` and `high` bound 95 % of what the best of
-    the others is ahead of what was trained.
+    `head` is None if no scorer of the untrained system can learn one. `low` and `high` are the 95 % interval of the
+    better of the others minus the trained system.
     """
 
     system: System
@@ -39,13 +39,13 @@ class Untrained:
 
     @property
     def best(self) -> str:
-        """Return the name of the best: what was trained, unless another is ahead beyond chance."""
+        """The best of the three: the trained system, unless another one is significantly better."""
         if self.low <= 0:
             return "trained"
         return "head" if self.head is not None and self.head >= self.untrained else "untrained"
 
     def lines(self) -> list[str]:
-        """Return what was measured and what follows from it, in sentences."""
+        """Return sentences on the figures and their consequences."""
         head = "" if self.head is None else f", with the head of kbtools teach {self.head:.1%}"
         ahead = f"{100 * self.low:+.1f} to {100 * self.high:+.1f} points (95 %)"
         lines = [
@@ -68,14 +68,14 @@ def measure_untrained(
     learn: Sequence[AnnotatedQuestion],
     valid: Sequence[AnnotatedQuestion],
 ) -> Untrained:
-    """Measure the system that an answerer without models has, and its head, on validation questions.
+    """Return how the system without models, and its head, answer validation questions.
 
-    `trained` says how likely each of them is right by what was trained: (questions,).
+    `trained` is the probability that the trained system answers each of them right: (questions,).
     """
     system = answerer.system()
     rights = [expect(answerer.opened(system), valid)]
     if any(isinstance(answerer.parts.scorer(name), Teachable) for name in system.scorers):
-        questions = [TaughtQuestion(one.text, one.subject, one.relation) for one in learn[:_MOST_LEARNED]]
+        questions = [TaughtQuestion(gold.text, gold.subject, gold.relation) for gold in learn[:_MOST_LEARNED]]
         taught = read_taught(answerer.kb, questions)
         rights.append(expect(answerer.open_system(system, taught), valid) if taught else rights[0])
     best = max(rights, key=lambda right: float(right.mean()))

@@ -1,4 +1,4 @@
-"""Choose the temperatures and weights of the joint score on questions whose answers are known."""
+"""The choice of the weights and temperatures of the joint score on questions with known answers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,14 +23,14 @@ GRID: dict[str, tuple[float, ...]] = {
     "similarity": (1.0, 4.0, 8.0),
     "popularity": (0.0, 0.05, 0.15, 0.3),
 }
-"""The values tried for each weight: the defaults, with steps of about two to either side."""
+"""The values tried for each weight: the default, and steps of about a factor of two around it."""
 
 SWEEPS = 2
 """Rounds over all weights; on FBSQ a third one changes nothing."""
 
 
 def choose_weights(accuracy: Callable[[Weights], float], *, subject: bool) -> Weights:
-    """Climb the grid one weight at a time, from the defaults to the highest accuracy; the smaller change wins ties."""
+    """Return weights found by changing one at a time from the defaults, to the highest accuracy on GRID."""
     best = default_weights("any" if subject else None)
     highest = accuracy(best)
     for _ in range(SWEEPS):
@@ -39,7 +39,7 @@ def choose_weights(accuracy: Callable[[Weights], float], *, subject: bool) -> We
             for value in GRID[name]:
                 weights = replace(best, **{name: value})
                 share = accuracy(weights)
-                # Only a higher accuracy moves a weight, so that the defaults win where nothing tells values apart.
+                # Only a higher accuracy changes a weight, so that the defaults win ties.
                 if share > highest:
                     best, highest = weights, share
         if highest == before:
@@ -48,10 +48,10 @@ def choose_weights(accuracy: Callable[[Weights], float], *, subject: bool) -> We
 
 
 def choose_system(system: System, scores: GoldScores) -> System:
-    """Return a system with the weights that are right most often on scored questions, ranked by the weighted sum.
+    """Return a system with the weights that answer most scored questions right, ranked by the weighted sum.
 
-    The defaults stay where the gain over them is no more than its standard error: on 20 to 200 questions weights were
-    moved by chance, which cost 1.2 points.
+    The defaults stay unless the gain exceeds its standard error: with 20 to 200 questions, chance moved weights and
+    cost 1.2 points.
     """
 
     def right(weights: Weights) -> NDArray[np.float64]:
@@ -70,9 +70,9 @@ def choose_system(system: System, scores: GoldScores) -> System:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TunedWeights:
-    """A system with its weights, and the accuracy on the questions they were chosen on: with the defaults, and now.
+    """A system with its weights, and the accuracy on the questions that chose them, with the defaults and now.
 
-    `right` says how likely each of them is right now: (questions,).
+    `right` is the probability that each question is answered right now: (questions,).
     """
 
     system: System
@@ -87,7 +87,7 @@ class TunedWeights:
 
 
 def tune_weights(answerer: Answerer, questions: Sequence[AnnotatedQuestion], system: System) -> TunedWeights:
-    """Choose weights for the pruner and the scorers of a system on annotated questions, and keep them."""
+    """Choose and save weights for the pruner and scorers of a system on annotated questions."""
     usual = system.weighted(default_weights(system.subject_scorer))
     scores = score_gold(answerer.opened(usual), find_gold(answerer.kb, questions))
     tuned = choose_system(usual, scores)

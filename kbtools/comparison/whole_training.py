@@ -1,4 +1,4 @@
-"""The training of a profile from its first model to its ranker: `kbtools train`, and `kbtools.train` from Python."""
+"""The training of a profile, from its first model to its ranker: `kbtools train`, and `kbtools.train` in Python."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Training:
-    """The models of a profile with their epochs, and the system that answers by them.
+    """The models of a profile with their epochs, and the system made of them.
 
-    `tuning` says how its weights and its ranker were chosen, None where the profile has weights of its own, and
-    `untrained` how it compares with what needs no training, which answers in its place where that is better.
+    `tuning` is the choice of its weights and ranker, None if the profile has fixed weights. `untrained` compares it
+    with the untrained system, which becomes the default if it is better.
     """
 
     folder: Path
@@ -44,7 +44,7 @@ class Training:
         return load("pandas").DataFrame(rows, columns=["model", "figure", "value"])
 
     def plot(self) -> "Figure":
-        """Draw the loss of each model by epoch, of those trained in this call; raise MissingDependency."""
+        """Return a plot of the loss by epoch of each model trained in this call; raise MissingDependency."""
         figure = new_figure()
         axes = figure.add_subplot()
         for name, epochs in self.epochs.items():
@@ -69,12 +69,12 @@ def train(
     trained: Callable[[Any], None] = lambda model: None,
     callbacks: Any = None,
 ) -> Training:
-    """Train all of a profile on files of annotated questions, and keep it in the folder `out`.
+    """Train a profile on files of annotated questions, and save it in the folder `out`.
 
-    `settings` change those of the profile by their names. What is trained already is not trained again. Afterwards
-    `kbtools.open(..., models=out)` answers by it. The functions hear what goes on, as the command prints it.
+    `settings` override settings of the profile by name. Models that are already trained are kept. Afterwards
+    `kbtools.open(..., models=out)` uses the models. The callbacks report progress.
     """
-    # By name: this package knows of no network, they are reached as a plugin is.
+    # Imported by name, since this package must not depend on networks.
     fitting = import_module("kbtools.scorers.fitting.training")
     callbacks = callbacks or fitting.SILENT
     answerer, folder = kb if isinstance(kb, Answerer) else open_kb(kb), Path(out)
@@ -98,7 +98,7 @@ def train(
         trained(model)
     plan = fitting.PLANS[profile]
     system, tuning, untrained = plan.system(typed=bool(answerer.kb.types)), None, None
-    if fitting.rank() == 0:  # the first process of a launcher chooses for all
+    if fitting.rank() == 0:  # only the first of several processes chooses
         read_systems(folder).choose(system)
         if not plan.weights:
             by_models = Answerer(answerer.kb, models=folder, device=device, trust_plugins=answerer.parts.trust_plugins)
@@ -110,5 +110,5 @@ def train(
             if untrained.best != "trained":
                 system = untrained.system
                 read_systems(folder).choose(system)
-    by_name = {name: tuple(own) for name, own in epochs.items()}
+    by_name = {name: tuple(model_epochs) for name, model_epochs in epochs.items()}
     return Training(folder, tuple(models), by_name, system, tuning, untrained)
