@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _CLONE = Path(__file__).resolve().parents[1]
 if (_CLONE / "setup.cfg").is_file():
-    # Python that starts in a clone imports this folder; the other folders of the package lie beside it.
+    # Inside a clone, Python imports this folder; the other folders of the package are beside it.
     __path__.append(str(_CLONE))
 
 __all__ = [

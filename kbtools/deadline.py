@@ -1,4 +1,4 @@
-"""The end of the time that the job of this thread has; what computes for long looks at it in its loops."""
+"""The deadline of the job that runs in this thread, checked in long loops."""
 
 from contextvars import ContextVar
 from time import monotonic
@@ -6,16 +6,16 @@ from time import monotonic
 from kbtools.errors import AnswerTooSlow
 
 _DEADLINE: ContextVar[tuple[float, float]] = ContextVar("DEADLINE")
-"""When the job of this thread has to end, and the seconds that it was given."""
+"""The end time of this thread's job, and the seconds it was given."""
 
 
 def set_deadline(seconds: float, *, since: float) -> None:
-    """Set the deadline of this thread's job: some seconds from a moment on."""
+    """Set the deadline of this thread's job to some seconds after `since`."""
     _DEADLINE.set((since + seconds, seconds))
 
 
 def check_time() -> None:
-    """Raise AnswerTooSlow once the time of the job is up; without a deadline there is all the time."""
+    """Raise AnswerTooSlow after the deadline of this thread's job, if it has one."""
     end, seconds = _DEADLINE.get((float("inf"), 0.0))
     if monotonic() >= end:
         raise too_slow(seconds)

@@ -1,6 +1,6 @@
-"""The one door for what can be swapped: entry points by name, or `module:Name` without packaging.
+"""Plugins: entry points by name, or `module:Name` without packaging.
 
-Listing imports nothing. What is built in comes in as anyone's does.
+Listing imports nothing, and built-in plugins are entry points too.
 """
 
 import functools
@@ -34,7 +34,7 @@ KINDS = {
     READERS: "reader",
     BACKENDS: "backend",
 }
-"""The groups of entry points, and what a plugin of each is called."""
+"""The groups of entry points, and the kind of plugin in each."""
 
 TRUST_VARIABLE = "KBTOOLS_TRUST_PLUGINS"
 """The environment variable that lets files name classes as `module:Class`, as `--trust-plugins` does."""
@@ -54,12 +54,12 @@ EXTRAS = {
     "prometheus_client": "serve",
     "mcp": "mcp",
 }
-"""Modules that only some plugins need, and the extra of kbtools that brings each."""
+"""Modules that only some plugins need, and the extra of kbtools that installs each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A plugin as it is offered; `needs` names the extras of its distribution that bring what it imports."""
+    """An available plugin; `needs` names the extras of its distribution that install its dependencies."""
 
     name: str
     kind: str
@@ -69,7 +69,7 @@ class Offer:
 
 
 def list_offers() -> list[Offer]:
-    """List every plugin of every kind, without importing any."""
+    """Return every plugin of every kind without importing any."""
     return [
         Offer(
             point.name,
@@ -85,7 +85,7 @@ def list_offers() -> list[Offer]:
 
 
 def list_plugins(group: str) -> dict[str, list[EntryPoint]]:
-    """List what is offered under each name, without importing any of it."""
+    """Return the entry points of a group by name without importing any."""
     offers: dict[str, list[EntryPoint]] = {}
     for point in sorted(installed_points(group), key=lambda point: (point.name, point.value)):
         offers.setdefault(point.name, []).append(point)
@@ -93,22 +93,22 @@ def list_plugins(group: str) -> dict[str, list[EntryPoint]]:
 
 
 def installed_points(group: str) -> EntryPoints:
-    """Find the entry points of a group."""
+    """Return the entry points of a group."""
     points: EntryPoints = every_point().select(group=group)
     return points
 
 
 @functools.cache
 def every_point() -> Any:
-    """Find the entry points of all groups, once a process: a search of the environment takes twenty milliseconds."""
+    """Return all entry points, cached since searching the environment takes 20 ms."""
     return entry_points()
 
 
 def load_plugin(group: str, name: str) -> object:
     """Import a plugin by its name or as `module:Name`.
 
-    Raises UnknownPlugin for a name that nothing offers, BrokenPlugin where two distributions offer it or where the
-    import fails, MissingDependency where it needs a package that is not there.
+    Raises UnknownPlugin for an unknown name, BrokenPlugin if two distributions offer it or its import fails, and
+    MissingDependency if it needs a package that is not installed.
     """
     if ":" in name:
         return import_object(name)
@@ -116,7 +116,7 @@ def load_plugin(group: str, name: str) -> object:
     if name not in offers:
         known = ", ".join(sorted(offers)) or "none installed"
         raise UnknownPlugin(f"no {KINDS[group]} {name!r}; known: {known}; or use module:Name", name=name)
-    # One distribution that is installed twice, editable and not, offers the same target twice.
+    # A distribution installed twice, editable and not, offers the same target twice.
     targets = {point.value for point in offers[name]}
     if len(targets) > 1:
         homes = " and ".join(sorted({point.dist.name if point.dist else point.value for point in offers[name]}))
@@ -125,10 +125,10 @@ def load_plugin(group: str, name: str) -> object:
 
 
 def require_installed(group: str, name: str, *, file: object, trusted: bool) -> None:
-    """Raise UntrustedPlugin for a name that was read from a file, is `module:Class`, and is not trusted.
+    """Raise UntrustedPlugin for a `module:Class` from a file that is not trusted.
 
-    `load_class` imports what `module:Class` names, and a scorer is called with texts of the knowledge base: a file of
-    somebody else could run any function that is installed. A person may write such a name, or trust the file.
+    `load_class` imports such a class and calls it, so somebody else's file could run any installed function. Users may
+    write such a name themselves, or trust the file.
     """
     if ":" in name and not trusted:
         raise UntrustedPlugin(
@@ -139,32 +139,32 @@ def require_installed(group: str, name: str, *, file: object, trusted: bool) -> 
 
 
 def trusts_plugins(argument: bool | None = None) -> bool:
-    """Return whether files may name classes as `module:Class`: the argument, else what the environment says."""
+    """Return whether files may name classes as `module:Class`, from the argument or else the environment."""
     return os.environ.get(TRUST_VARIABLE, "").lower() in ("1", "true", "yes", "on") if argument is None else argument
 
 
 def load_class(group: str, name: str) -> Any:
-    """Import a plugin that is made by a call; raise as `load_plugin`, and BrokenPlugin for what is no class."""
+    """Import a plugin class; raise as `load_plugin` does, and BrokenPlugin for anything that cannot be called."""
     plugin = load_plugin(group, name)
     if not callable(plugin):
-        raise BrokenPlugin(f"{KINDS[group]} {name!r} is no class", name=name)
+        raise BrokenPlugin(f"{KINDS[group]} {name!r} is not a class", name=name)
     return plugin
 
 
 def construct(name: str, make: Callable[[], Any]) -> Any:
-    """Make an object of a plugin; what goes wrong inside is named with the plugin, as `ask_plugin` does."""
+    """Return an instance of a plugin; raise BrokenPlugin with its name if that fails, as `ask_plugin` does."""
     try:
         return make()
     except (KBToolsError, OSError, MemoryError):
         raise
-    except (Exception, SystemExit) as error:  # a plugin that calls sys.exit must not end the program in silence
+    except (Exception, SystemExit) as error:  # sys.exit in a plugin must not end the program silently
         raise BrokenPlugin(f"plugin {name!r} cannot be made: {error!r}", name=name) from error
 
 
 def ask_plugin(kind: str, plugin: object, ask: Callable[[], _Answer]) -> _Answer:
-    """Ask an object of a plugin; what goes wrong inside is named with its class, also if it ends the program.
+    """Return the result of a call to a plugin; raise BrokenPlugin with its class if it fails or calls sys.exit.
 
-    What the system refuses, such as a file or memory, stays what it is.
+    Errors of the system, such as for files or memory, are not changed.
     """
     name = type(plugin).__name__
     try:
@@ -176,24 +176,24 @@ def ask_plugin(kind: str, plugin: object, ask: Callable[[], _Answer]) -> _Answer
 
 
 def needs(point: EntryPoint) -> tuple[str, ...]:
-    """List the extras that an entry point asks for, each with its distribution."""
+    """Return the extras that an entry point needs, each with its distribution."""
     _, _, extras = point.value.partition("[")
     home = point.dist.name if point.dist else ""
     return tuple(f"{home}[{extra.strip()}]" for extra in extras.rstrip(" ]").split(",") if extra.strip())
 
 
 def target(point: EntryPoint) -> str:
-    """Return the `module:Name` of an entry point, without the extras that may follow it."""
+    """Return the `module:Name` of an entry point, without extras."""
     return point.value.partition("[")[0].strip()
 
 
 def is_installed(extra: str) -> bool:
-    """Return whether all that an extra of kbtools brings is there, without importing any of it."""
+    """Return whether every module of an extra is installed, without importing any."""
     return all(find_spec(module) for module, bringing in EXTRAS.items() if bringing == extra)
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs an extra of kbtools, from the folder or file that kbtools was installed from."""
+    """Return the command that installs an extra of kbtools, from where kbtools was installed."""
     try:
         origin = json.loads(distribution("kbtools").read_text("direct_url.json") or "{}")
     except PackageNotFoundError:
@@ -205,7 +205,7 @@ def install_command(extra: str) -> str:
 
 
 def import_object(path: str) -> Any:
-    """Import `module:Name`; what goes wrong inside is named with the path."""
+    """Import `module:Name`; raise BrokenPlugin or MissingDependency with the path if that fails."""
     module, _, attribute = path.partition(":")
     try:
         return getattr(import_module(module), attribute)

@@ -1,15 +1,15 @@
-"""Memory of the machine that is free: what needs more says so before it begins, with what makes it fit."""
+"""Free memory of the machine, checked before work that needs much of it."""
 
 from pathlib import Path
 
 from kbtools.errors import MemoryExhausted
 
 MEMORY, GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
-"""The files of Linux on free memory, and on what a container may use."""
+"""Linux files with the free memory, and with the limit of a container."""
 
 
 def free_memory() -> int | None:
-    """Return the bytes that a process may still take; None if the system does not say."""
+    """Return the bytes that a process may still use, None if the system does not report them."""
     if not MEMORY.is_file():
         return None
     lines = dict(line.split(":", 1) for line in MEMORY.read_text().splitlines())
@@ -20,7 +20,7 @@ def free_memory() -> int | None:
 
 
 def require_memory(needed: int, what: str, *, instead: str) -> None:
-    """Raise MemoryExhausted where fewer bytes are free than `what` takes; `instead` names the option that fits."""
+    """Raise MemoryExhausted if `what` needs more bytes than are free; `instead` names an option that needs fewer."""
     free = free_memory()
     if free is not None and needed > free:
         raise MemoryExhausted(

@@ -1,4 +1,4 @@
-"""Building and changing a knowledge base from Python: of files, data frames or rows."""
+"""Building and updating knowledge bases from Python, from files, data frames or rows."""
 
 import os
 import re
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kbtools.answering.records import UpdateResult
 
 _Rows = str | Path | Iterable[Any]
-"""A path, several, a data frame (pandas, polars, Arrow), or rows as tuples or dictionaries."""
+"""A path, several paths, a data frame (pandas, polars, Arrow), or rows as tuples or dictionaries."""
 
 _SAMPLE = "sample"
 """The name of the knowledge base that comes with kbtools."""
@@ -25,7 +25,7 @@ _UPDATES = {
     "embedded": "kbtools.indexers.updates.given_changes",
     "elasticsearch": "kbtools.indexers.elastic.cluster_updates",
 }
-"""The backends whose knowledge bases are changed, and the module that changes them."""
+"""The module that updates the knowledge bases of each backend."""
 
 _ARGUMENTS = {
     "--max-bad": "max_bad",
@@ -37,7 +37,7 @@ _ARGUMENTS = {
     f"--{name}": name
     for name in "facts names types relations redirects rdf table wikidata out memory jobs encoding sheet query".split()
 }
-"""The arguments that options of the command line are here."""
+"""The Python arguments of command line options."""
 
 _OPTION = re.compile(rf"({'|'.join(_ARGUMENTS)})(?![a-z-])")
 _COLUMN = re.compile(r"--column (\w+)=(\S+)")
@@ -68,14 +68,14 @@ def index(
     jobs: int | None = None,
     force: bool = False,
 ) -> "Answerer":
-    """Build a knowledge base in the folder `out` and open it, as `kbtools index` does with files; rows are streamed.
+    """Build a knowledge base in the folder `out`, as `kbtools index` does from files, and open it; rows are streamed.
 
     Rows are (subject, relation, object), (id, name), (id, alias), (id, type), (id, description), (relation, name),
-    (old, new), and for counts (name, id, count) or (id, count); `table` has a row per entity, and `columns` names those
-    that are not guessed: `{"id": "company", "name": "title"}`; `sheet`, `query` and `encoding` are for files of
-    spreadsheets, databases and text. `jobs` is the number of processes and threads, one for each core if not given.
-    Nothing is done where the folder holds the same content already, unless forced.
-    Raises BadArgument for rows of another shape, InputError and BuildError.
+    (old, new), and for counts (name, id, count) or (id, count). `table` has a row per entity, and `columns` names
+    columns that are not recognised: `{"id": "company", "name": "title"}`. `sheet`, `query` and `encoding` apply to
+    spreadsheets, databases and text files. `jobs` is the number of processes and threads, by default one per core. Does
+    nothing if the folder already has the same content, unless `force` is set. Raises BadArgument for rows of another
+    shape, InputError and BuildError.
     """
     if not isinstance(out, str | os.PathLike):
         raise BadArgument(f"out is a str or a Path, found {out!r}", name="out")
@@ -92,7 +92,7 @@ def index(
         "table": table,
         "wikidata": wikidata,
     }
-    # By name: this package knows of no storage, it is reached as a plugin is.
+    # Imported by name, since this package must not depend on storage.
     index_given = import_module("kbtools.indexers.building.given_rows").index_given
     options: dict[str, Any] = {"language": language, "columns": columns or {}, "list_separator": list_separator}
     options |= {"encoding": encoding, "sheet": sheet, "query": query, "max_bad": max_bad, "jobs": jobs}
@@ -105,14 +105,14 @@ def index(
 
 
 def is_sample(path: str | Path) -> bool:
-    """Return whether a path means the knowledge base that comes with kbtools: by its name, unless a folder has it."""
+    """Return whether a path is the name of the sample knowledge base and no such folder exists."""
     return str(path) == _SAMPLE and not Path(path).exists()
 
 
 def find_kb(path: str | Path) -> Path:
-    """Return the folder of a knowledge base; `sample` is the one that comes with kbtools, unless it is a folder here.
+    """Return the folder of a knowledge base; `sample` is the one that comes with kbtools, unless such a folder exists.
 
-    The sample is indexed in the user's cache when it is first asked for. Raises KBMissing where there is no cache.
+    The sample is indexed in the user's cache on first use. Raises KBMissing if there is no cache.
     """
     if not is_sample(path):
         return Path(path)
@@ -124,20 +124,20 @@ def find_kb(path: str | Path) -> Path:
     try:
         facts, names, types = (Path(files, f"sample.{kind}.txt") for kind in ("facts", "names", "types"))
         index(out=folder, facts=facts, names=names, types=types)
-    except BuildLocked:  # another process is as far, and what was built before is the same
+    except BuildLocked:  # another process is building the same content
         if not folder.is_dir():
             raise
     return folder
 
 
 def _in_python(error: KBToolsError) -> KBToolsError:
-    """Return an error whose message names arguments in place of options of the command line."""
+    """Return an error whose message names Python arguments instead of command line options."""
     message = _COLUMN.sub(r"columns={'\1': '\2'}", str(error))
     return type(error)(_OPTION.sub(lambda option: _ARGUMENTS[option[1]], message), **error.facts)
 
 
 def _updates_of(backend: str) -> ModuleType:
-    """Import the module that changes the knowledge bases of a backend; raise BadArgument if there is none."""
+    """Import the module that updates knowledge bases of a backend; raise BadArgument if there is none."""
     if backend not in _UPDATES:
         known = " and ".join(_UPDATES)
         raise BadArgument(
@@ -173,12 +173,12 @@ def update(
     max_bad: float = 0.001,
     backend: str = "embedded",
 ) -> "UpdateResult":
-    """Change the knowledge base `kb`, as `kbtools update` does with files; open it again to see it.
+    """Update the knowledge base `kb`, as `kbtools update` does from files; open it again to see the changes.
 
-    With the backend `elasticsearch` it is a name on the cluster that the environment names, else a folder.
+    With the backend `elasticsearch`, `kb` is a name on the cluster in the environment, otherwise a folder.
 
-    `add` are records of changes as dictionaries, or files of them; `remove` are ids of entities, or a file of them as
-    a `Path`. The others are rows as `index` takes them. Raises BadArgument for what is neither, InputError, BuildError.
+    `add` takes records of changes as dictionaries, or files of them; `remove` takes ids of entities, or a file of them
+    as a `Path`. The others are rows as in `index`. Raises BadArgument for anything else, InputError, BuildError.
     """
     given = {
         "remove": remove,
@@ -209,8 +209,8 @@ def update(
 
 
 def compact(kb: str | Path, *, memory: str = "1GB", backend: str = "embedded") -> None:
-    """Merge the updates of the knowledge base in the folder `kb`; nothing is done where it has none.
+    """Merge the updates of the knowledge base in the folder `kb`, if it has any.
 
-    With the backend `elasticsearch`, what updates deleted on the cluster is dropped from its disks.
+    With the backend `elasticsearch`, deleted data is removed from the cluster's disks.
     """
     _updates_of(backend).compact_given(kb, memory=memory)

@@ -1,7 +1,7 @@
-"""Tasks in processes of their own: what Python computes in one thread at a time then takes several cores.
+"""Tasks in separate processes, for Python code that needs several cores.
 
-A process is started by the name of this module, since a fork would copy the threads of libraries half-way, and a
-spawned one would run the caller's script again. It ends when the pipe to its parent does, however that ended.
+A process runs this module by name: a fork would copy the threads of libraries in an undefined state, and a spawned
+process would run the caller's script again. It ends when the pipe to its parent closes.
 """
 
 import os
@@ -22,10 +22,10 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 MOST_JOBS = 8
-"""Jobs unless told otherwise: what one process hands out and takes back keeps no more of them busy."""
+"""The default number of jobs: one process cannot keep more of them busy."""
 
 WORTHWHILE = 4
-"""Items from which on processes are worth their start, which takes half a CPU second each: an item takes that long."""
+"""The fewest items for which processes are started; starting one takes 0.5 CPU seconds, as an item does."""
 
 
 def _usable_cores() -> int:
@@ -34,15 +34,15 @@ def _usable_cores() -> int:
 
 
 def default_jobs() -> int:
-    """Return the number of jobs where none is named."""
+    """Return the default number of jobs."""
     return min(_usable_cores(), MOST_JOBS)
 
 
 class Worker(Generic[_T, _R]):
-    """A task in a process of its own, which computes one item at a time."""
+    """A task in a separate process, which computes one item at a time."""
 
     def __init__(self, task: Callable[[_T], _R]) -> None:
-        import subprocess  # both take 20 ms, which a command that starts no process does not wait for
+        import subprocess  # both take 20 ms to import, which most commands need not wait for
         from multiprocessing import Pipe
 
         self.connection, theirs = Pipe()
@@ -55,11 +55,11 @@ class Worker(Generic[_T, _R]):
         self.transfer(lambda: self.connection.send(task))
 
     def send(self, item: _T) -> None:
-        """Send the next item; its result must be received before another item is sent."""
+        """Send an item; its result must be received before the next one."""
         self.transfer(lambda: self.connection.send(item))
 
     def receive(self) -> _R:
-        """Return the result of the item, or raise the error of its task."""
+        """Return the result of the item, or raise the task's error."""
         result: _R
         result, error = self.transfer(self.connection.recv)
         if error is not None:
@@ -71,11 +71,11 @@ class Worker(Generic[_T, _R]):
             return act()
         except (EOFError, OSError) as error:
             raise MemoryExhausted(
-                "a process of the build was ended, probably for want of memory; free some or take fewer --jobs"
+                "a process of the build was killed, probably because memory ran out; free some or use fewer --jobs"
             ) from error
 
     def close(self) -> None:
-        """End the process, and wait until it writes no more."""
+        """End the process and wait for it."""
         self.connection.close()
         self.process.wait()
 
@@ -83,9 +83,9 @@ class Worker(Generic[_T, _R]):
 def in_order(
     task: Callable[[_T], _R], items: Iterable[_T], *, jobs: int, worthwhile: Callable[[list[_T]], bool] = bool
 ) -> Iterator[_R]:
-    """Yield the result of a task for each item, in order, computed by `jobs` processes, or by this one for few items.
+    """Yield the result of a task for each item, in order, from `jobs` processes, or from this one for few items.
 
-    `worthwhile` says whether the first items are worth the processes. At most one item a process is under way.
+    `worthwhile` returns whether the first items justify processes. Each process has at most one item at a time.
     """
     items = iter(items)
     opening = list(islice(items, WORTHWHILE)) if jobs > 1 else []
@@ -109,7 +109,7 @@ def in_order(
 
 
 def serve(connection: "Connection") -> None:
-    """Compute what comes until the parent goes."""
+    """Compute items until the parent closes the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(EOFError, OSError):
         task = connection.recv()
@@ -118,7 +118,7 @@ def serve(connection: "Connection") -> None:
 
 
 def _outcome(task: Callable[[_T], _R], item: _T) -> tuple[_R | None, BaseException | None]:
-    """Return the result of a task or its error."""
+    """Return the result of a task, or its error."""
     try:
         return task(item), None
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Frozen dataclasses that are made sooner: a question makes thirty of them, with some two hundred fields."""
+"""Faster frozen dataclasses: a question creates about thirty, with two hundred fields."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -9,10 +9,10 @@ _Value = TypeVar("_Value")
 
 
 def quick_record(cls: type[_Record]) -> type[_Record]:
-    """Make a frozen dataclass fill its fields itself, in half the time; one with a default factory cannot.
+    """Give a frozen dataclass an `__init__` that takes half the time; it must not have default factories.
 
-    The `__init__` of a frozen dataclass sets each field by its name through `object.__setattr__`. This one writes to
-    the slots, or to `__dict__` where there are none. Its arguments, defaults and `__post_init__` stay what they are.
+    The `__init__` of a frozen dataclass calls `object.__setattr__` for each field. This one writes to the slots, or to
+    `__dict__` without them. Arguments, defaults and `__post_init__` are unchanged.
     """
     original: Any = cls.__init__
     names = [field.name for field in fields(cls)]  # type: ignore[arg-type] # a dataclass
@@ -24,17 +24,17 @@ def quick_record(cls: type[_Record]) -> type[_Record]:
         lines = [f"self.__dict__.update({', '.join(f'{name}={name}' for name in names)})"]
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
-    # Written out as dataclasses writes its own: a loop over the fields would take longer than both.
+    # Generated as dataclasses does it, since a loop over the fields would be slower than both.
     exec(f"def __init__(self, {', '.join(names)}):\n    " + "\n    ".join(lines), scope)
-    made: Callable[..., None] = scope["__init__"]
+    init: Callable[..., None] = scope["__init__"]
     for name in ("__defaults__", "__annotations__", "__module__", "__qualname__"):
-        setattr(made, name, getattr(original, name))
-    cls.__init__ = made  # type: ignore[method-assign]
+        setattr(init, name, getattr(original, name))
+    cls.__init__ = init  # type: ignore[method-assign]
     return cls
 
 
 class computed_once(Generic[_Value]):
-    """A property that keeps its value, as `functools.cached_property` does, which takes a lock before Python 3.12."""
+    """A property that caches its value without the lock that `functools.cached_property` has before Python 3.12."""
 
     def __init__(self, compute: Callable[[Any], _Value]) -> None:
         self.compute = compute
@@ -52,6 +52,6 @@ class computed_once(Generic[_Value]):
     def __get__(self, record: object, owner: type) -> _Value | Self:
         if record is None:
             return self
-        # Found there from now on, before this is asked.
+        # An instance attribute takes precedence from now on.
         value = record.__dict__[self.name] = self.compute(record)
         return value

@@ -1,4 +1,4 @@
-"""Reading in one thread while another works on what was read, and work on several items at once."""
+"""Reading in one thread while another works, and work on several items at once."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -11,14 +11,14 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 _AHEAD = 2
-"""Batches that a reader may be ahead: one is being made while one waits."""
+"""Batches that a reader may be ahead: one is read while one waits."""
 
 _MOST_LINES = 64
-"""Lines at hand that are taken together: enough for one request to a cluster to carry many questions."""
+"""Available lines taken together, enough for one cluster request with many questions."""
 
 
 class _Ahead(Iterator[list[_T]]):
-    """Items of an iterable, read in a thread of their own up to `depth` ahead; its errors are raised here."""
+    """Items of an iterable, read in another thread up to `depth` ahead; its errors are raised in this thread."""
 
     def __init__(self, items: Iterable[_T], depth: int, *, most: int = 1) -> None:
         self.queue: Queue[tuple[_T] | BaseException | None] = Queue(depth)
@@ -33,16 +33,16 @@ class _Ahead(Iterator[list[_T]]):
         last: BaseException | None = None
         try:
             for item in items:
-                # In a tuple, so that an item is told from an error and from the end.
+                # In a tuple, to distinguish an item from an error and from the end.
                 self.queue.put((item,))
                 if self.stopped.is_set():
                     return
-        except BaseException as error:  # carried to the thread that works, and raised there
+        except BaseException as error:  # raised again in the other thread
             last = error
         self.queue.put(last)
 
     def __next__(self) -> list[_T]:
-        """Return what is there already, at least one item and at most `most`, without waiting for more."""
+        """Return the available items, at least one and at most `most`."""
         items: list[_T] = []
         while not self.ended and len(items) < self.most:
             try:
@@ -61,7 +61,7 @@ class _Ahead(Iterator[list[_T]]):
         raise StopIteration
 
     def stop(self) -> None:
-        """Stop the thread, which may wait for room."""
+        """Stop the thread, which may be waiting for space in the queue."""
         self.stopped.set()
         while self.thread.is_alive():
             if not self.queue.empty():
@@ -70,7 +70,7 @@ class _Ahead(Iterator[list[_T]]):
 
 
 def read_ahead(batches: Iterable[_T]) -> Generator[_T]:
-    """Yield batches that are read a few ahead; their thread ends with this iterator."""
+    """Yield batches read a few ahead; the thread ends with this iterator."""
     ahead = _Ahead(batches, _AHEAD)
     try:
         for (batch,) in ahead:
@@ -80,9 +80,9 @@ def read_ahead(batches: Iterable[_T]) -> Generator[_T]:
 
 
 def map_ahead(function: Callable[[_T], _R], items: Iterable[_T], *, threads: int) -> Generator[_R]:
-    """Yield the result of a function for each item, in order, computed by so many threads, which libraries may share.
+    """Yield the result of a function for each item, in order, computed in `threads` threads.
 
-    One more item than threads is under way at most.
+    At most one more item than threads is in progress.
     """
     waiting: deque[Future[_R]] = deque()
     with ThreadPoolExecutor(threads) as pool:
@@ -98,5 +98,5 @@ def map_ahead(function: Callable[[_T], _R], items: Iterable[_T], *, threads: int
 
 
 def lines_at_hand(lines: Iterable[str], most: int = _MOST_LINES) -> Iterator[list[str]]:
-    """Yield lists of lines: in a dialogue one at a time, of a file `most` at once; a thread that waits is left to."""
+    """Yield lists of lines: single lines from a dialogue, `most` at once from a file."""
     return _Ahead(lines, 2 * most, most=most)

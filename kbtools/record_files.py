@@ -1,4 +1,4 @@
-"""Records on disk with a format name, a version and a checksum, and the digests of files."""
+"""Records on disk with a format name, a version and a checksum, and digests of files."""
 
 import errno
 import hashlib
@@ -23,18 +23,18 @@ def write_record(path: Path, record: dict[str, Any], *, name: str, version: int)
 
 
 def record_checksum(record: dict[str, Any]) -> bytes:
-    """Hash a record; what was unpacked is packed to the same bytes."""
+    """Return the hash of a record, which is the same after packing and unpacking."""
     return hashlib.sha256(msgpack.packb(record)).digest()
 
 
 def read_record(path: Path, *, name: str, version: int, cure: str) -> dict[str, Any]:
-    """Read a record; `cure` says what makes it anew, such as "index again".
+    """Return a record; `cure` is advice such as "index again".
 
-    Raises KBUnusable where the record is damaged or of another format or version.
+    Raises KBUnusable if the record is damaged or of another format or version.
     """
     try:
-        if path.exists() and not path.is_file():  # a device or a pipe would be read without end
-            raise OSError(errno.EINVAL, "no regular file")
+        if path.exists() and not path.is_file():  # reading a device or pipe may never end
+            raise OSError(errno.EINVAL, "not a regular file")
         packed = path.read_bytes()
     except OSError as error:
         raise KBUnusable(f"{path}: cannot be read ({error.strerror})", path=str(path)) from error
@@ -57,9 +57,9 @@ def read_record(path: Path, *, name: str, version: int, cure: str) -> dict[str, 
 
 
 def fits(value: object, kind: Any) -> bool:
-    """Return whether a part of a record is as an annotation says; a dataclass is a mapping of its fields.
+    """Return whether part of a record matches an annotation; a dataclass matches a mapping of its fields.
 
-    Numbers are finite, and lists stand for tuples. What a stranger wrote may have any type in any place.
+    Numbers must be finite, and lists match tuples. Untrusted files may have any type anywhere.
     """
     parts, origin = get_args(kind), get_origin(kind)
     if kind is Any:
@@ -92,6 +92,6 @@ def _hints_of(kind: Any) -> dict[str, Any]:
 
 
 def file_digest(path: Path) -> str:
-    """Hash a file: SHA-256, which processors of today compute as fast as a disk reads (2 GB/s)."""
+    """Return the SHA-256 of a file, which takes no longer than reading it (2 GB/s)."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

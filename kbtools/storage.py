@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all: written beside their place, then put there in one step."""
+"""Files and folders that are written completely or not at all: under a temporary name, then renamed."""
 
 import ctypes
 import errno
@@ -19,10 +19,10 @@ from typing import BinaryIO
 from kbtools.errors import BuildLocked, DiskFull, KBToolsError, MemoryExhausted, OutputUnusable
 
 MANIFEST = "manifest.msgpack"
-"""The file of a knowledge base's folder that tells what it holds."""
+"""The file in a knowledge base's folder that describes it."""
 
 _FULL = ("no space left", "disk quota exceeded", "file too large", "max_temp_directory_size")
-"""The words of libraries for a full disk, a full quota, and the limit on a file's size."""
+"""Words in error messages of libraries for a full disk, a full quota, or a file size limit."""
 
 _NO_MEMORY = (
     "cannot allocate memory",
@@ -33,34 +33,34 @@ _NO_MEMORY = (
     "allocation failure",
     "failed to map segment",
 )
-"""The words of libraries for a system that gives no memory, or no thread, which needs some."""
+"""Words in error messages of libraries for missing memory, or for a thread that could not get any."""
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
-"""The folder that paths are relative to, and the flag of an exchange: constants of linux/fcntl.h and linux/fs.h."""
+"""The current folder, and the flag for an exchange, from linux/fcntl.h and linux/fs.h."""
 
 
 _UNFINISHED = re.compile(r"\..+\.[0-9a-f]{16}\.new", re.DOTALL)
-"""The names of files that are being written, which `new_file` makes up."""
+"""The names of unfinished files, as `new_file` chooses them."""
 
 WORK_PREFIX = ".kbtools-work-"
-"""How the names of folders for temporary files begin."""
+"""The prefix of temporary folders."""
 
 _ABANDONED = 3_600.0
-"""Seconds after which a file or folder that nobody holds is what a killed process left: no record takes as long."""
+"""Seconds after which an unlocked file or folder is a leftover of a killed process; writing takes less."""
 
 
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file to write that takes the place of another at the end, whole or not at all; raise DiskFull.
+    """Yield a file that replaces another at the end, completely or not at all; raise DiskFull.
 
-    It is made under a name that nobody can guess, so that no link of somebody else lies there.
+    Its temporary name is random, so that nobody can place a link there.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
         with os.fdopen(descriptor, "wb") as file:
             yield file
-            # Flushed before it is renamed: else a crash may leave the new name on an empty file.
+            # Flushed before the rename, since a crash could leave the new name on an empty file.
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -78,7 +78,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _remove_unfinished(path: Path) -> None:
-    """Remove what killed processes left of a file."""
+    """Remove unfinished versions of a file that killed processes left."""
     for name in os.listdir(path.parent):
         if name.startswith(f".{path.name}.") and _UNFINISHED.fullmatch(name):
             with suppress(OSError):
@@ -88,26 +88,26 @@ def _remove_unfinished(path: Path) -> None:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """Yield an empty folder among the system's temporary files, which is removed at the end.
+    """Yield an empty temporary folder, which is removed at the end.
 
-    It is locked as long as it is used, so that a later process knows what a killed one left, and removes that.
+    It is locked while in use, so that later processes can remove the folders of killed ones.
     """
     remove_abandoned(Path(tempfile.gettempdir()))
     folder = Path(tempfile.mkdtemp(prefix=WORK_PREFIX))
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with suppress(OSError):  # on a file system without locks nobody else can lock and remove it either
+        with suppress(OSError):  # without locks, nobody else can remove it either
             fcntl.flock(descriptor, fcntl.LOCK_SH)
         yield folder
     finally:
-        for _ in range(2):  # a thread of tantivy may put a lock there meanwhile
+        for _ in range(2):  # a thread of tantivy may create a lock file meanwhile
             shutil.rmtree(folder, ignore_errors=True)
         os.close(descriptor)
 
 
 @functools.cache
 def remove_abandoned(place: Path) -> None:
-    """Remove the temporary folders that killed processes of this user left, once a process."""
+    """Remove temporary folders that killed processes of this user left, once per process."""
     names: list[str] = []
     with suppress(OSError):
         names = [name for name in os.listdir(place) if name.startswith(WORK_PREFIX)]
@@ -124,14 +124,14 @@ def remove_abandoned(place: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder if it is not there; raise OutputUnusable where a link lies, which leads out of its parent."""
+    """Create a folder if it does not exist; raise OutputUnusable for a symbolic link, which may lead elsewhere."""
     if path.is_symlink():
         raise OutputUnusable(f"{path}: is a symbolic link; remove it", path=str(path))
     path.mkdir(parents=True, exist_ok=True)
 
 
 def beside(target: Path, role: str) -> Path:
-    """Return the path of what a build keeps beside its target: `lock`, the folder `building`, or the `old` one."""
+    """Return the path beside a target for its `lock`, the folder `building`, or the `old` folder."""
     return target.with_name(f".{target.name}.{role}")
 
 
@@ -143,7 +143,7 @@ def is_being_built(target: Path) -> bool:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as error:  # without locks nothing is built
+    except OSError as error:  # a file system without locks has no builds
         return isinstance(error, BlockingIOError)
     finally:
         os.close(descriptor)
@@ -152,10 +152,10 @@ def is_being_built(target: Path) -> bool:
 
 @contextmanager
 def locked(target: Path) -> Iterator[None]:
-    """Hold the right to build a folder; it ends with the process, however that ends.
+    """Hold the lock for building a folder, which is also released when the process dies.
 
-    The lock is an empty file beside the folder, gone afterwards; a link or a file of others in its place is let be.
-    Raises BuildLocked while another holds it, OutputUnusable for a link and for a file system without locks.
+    The lock is an empty file beside the folder, removed afterwards; other files and links there are not touched. Raises
+    BuildLocked if another process holds it, OutputUnusable for a link or a file system without locks.
     """
     lock = beside(target, "lock")
     while True:
@@ -167,7 +167,7 @@ def locked(target: Path) -> Iterator[None]:
             raise
         try:
             _lock_file(descriptor, target)
-            # Whoever held the lock may have unlinked the file between our opening and locking it.
+            # The previous holder may have unlinked the file before we locked it.
             if not _is_same_file(descriptor, lock):
                 continue
             try:
@@ -181,7 +181,7 @@ def locked(target: Path) -> Iterator[None]:
 
 
 def _lock_file(descriptor: int, target: Path) -> None:
-    """Lock the open file that stands for the right to build a folder; raise as `locked` does."""
+    """Lock an open lock file; raise as `locked` does."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -205,9 +205,9 @@ def _is_same_file(descriptor: int, path: Path) -> bool:
 
 
 def folder_identity(path: Path) -> tuple[int, int, bytes] | None:
-    """Return what differs between a knowledge base and the one that takes its place, None while there is none.
+    """Return an identity that changes when a knowledge base is replaced, None if there is none.
 
-    File systems use the number of a removed folder again, so that the digest of the manifest is part of it.
+    It includes the manifest's digest, since file systems reuse the numbers of removed folders.
     """
     try:
         status, manifest = path.stat(), (path / MANIFEST).read_bytes()
@@ -217,13 +217,11 @@ def folder_identity(path: Path) -> tuple[int, int, bytes] | None:
 
 
 _Ours = Callable[[Path], bool]
-"""Tells of a path inside a folder, relative to it, whether kbtools writes such a file or folder there.
-
-Unfinished files are always ours."""
+"""A function that returns whether kbtools writes a path, relative to its folder; unfinished files always count."""
 
 
 def find_stranger(folder: Path, ours: _Ours) -> Path | None:
-    """Find the first file or folder that kbtools did not write, relative to `folder`; links count as files."""
+    """Return the first file or folder that kbtools did not write, relative to `folder`; links count as files."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         return Path(folder.name)
     for place, folders, files in os.walk(folder):
@@ -235,7 +233,7 @@ def find_stranger(folder: Path, ours: _Ours) -> Path | None:
 
 
 def require_ours(folder: Path, ours: _Ours) -> None:
-    """Refuse a folder that holds what kbtools did not write; raise OutputUnusable."""
+    """Raise OutputUnusable if a folder has files that kbtools did not write."""
     if stranger := find_stranger(folder, ours):
         raise OutputUnusable(
             f"{folder}: holds {str(stranger)!r}, which would be overwritten; move it away, or choose a new folder",
@@ -244,7 +242,7 @@ def require_ours(folder: Path, ours: _Ours) -> None:
 
 
 def remove_ours(folder: Path, ours: _Ours) -> None:
-    """Remove what kbtools wrote from a folder, and the folder if that was all; what cannot be removed stays."""
+    """Remove the files of kbtools from a folder, and the folder if it is empty then; ignore errors."""
     if folder.is_symlink():
         return
     for place, folders, files in os.walk(folder, topdown=False):
@@ -259,7 +257,7 @@ def remove_ours(folder: Path, ours: _Ours) -> None:
 
 @contextmanager
 def made_parents(target: Path) -> Iterator[None]:
-    """Make the folders above a target, and remove those that stay empty if the block fails."""
+    """Create the parent folders of a target; remove those that are still empty if the block fails."""
     missing = [parent for parent in target.parents if not parent.exists()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -273,11 +271,11 @@ def made_parents(target: Path) -> Iterator[None]:
 
 @contextmanager
 def built_folder(target: Path, *, ours: _Ours) -> Iterator[Path]:
-    """Yield a temporary folder that takes the target's place when the block ends well, and vanishes otherwise.
+    """Yield a temporary folder that replaces the target if the block succeeds, and is removed otherwise.
 
-    A link is followed: the folder behind it is replaced. What a killed build left beside the target is removed first.
-    Only what is `ours` is ever removed: a target, or a leftover, that holds anything else is refused, at the start and
-    again just before it would be replaced. Raises BuildLocked, DiskFull, MemoryExhausted, OutputUnusable.
+    A link is followed, and its folder replaced. Leftovers of a killed build are removed first. Only files that are
+    `ours` are ever removed: a target or leftover with other files is refused, at the start and again before it is
+    replaced. Raises BuildLocked, DiskFull, MemoryExhausted, OutputUnusable.
     """
     place = Path(os.path.realpath(target))
     if os.path.ismount(place):
@@ -287,7 +285,7 @@ def built_folder(target: Path, *, ours: _Ours) -> Iterator[Path]:
             temporary = beside(place, "building")
             for folder in (beside(place, "old"), temporary, place):
                 require_ours(folder, ours)
-            # Only once nothing strange was found: what a killed build left is put back, then removed.
+            # Only after all folders were checked: leftovers of a killed build are restored, then removed.
             restore(place, ours)
             remove_ours(temporary, ours)
             temporary.mkdir()
@@ -298,7 +296,7 @@ def built_folder(target: Path, *, ours: _Ours) -> Iterator[Path]:
                 swap(temporary, place, ours)
             finally:
                 remove_ours(temporary, ours)
-    except (KBToolsError, BrokenPipeError):  # the pipe is that of who reads of the build, not the disk's
+    except (KBToolsError, BrokenPipeError):  # the pipe belongs to the reader of progress, not to the disk
         raise
     except Exception as error:
         if is_disk_full(error):
@@ -319,7 +317,7 @@ def built_folder(target: Path, *, ours: _Ours) -> Iterator[Path]:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Link a file under a second name, or copy it on a file system that knows no links."""
+    """Link a file under a second name, or copy it if the file system has no links."""
     try:
         os.link(source, target)
     except OSError:
@@ -327,7 +325,7 @@ def link_or_copy(source: Path, target: Path) -> None:
 
 
 def _is_below(name: str | bytes | int | None, folder: Path) -> bool:
-    """Return whether the file that an error names is in a folder; one that names none is taken to be."""
+    """Return whether the file of an error is in a folder, True if the error names no file."""
     return not isinstance(name, str | bytes) or Path(os.fsdecode(name)).is_relative_to(folder)
 
 
@@ -340,14 +338,14 @@ def is_disk_full(error: BaseException) -> bool:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an error of any library means that the system gives no more memory."""
+    """Return whether an error of any library means that memory ran out."""
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return True
     return any(sign in str(error).lower() for sign in _NO_MEMORY)
 
 
 def _flush_folder(folder: Path) -> None:
-    """Flush every file of a folder to the disk; one that has another name was flushed when it got the first."""
+    """Flush every file of a folder to disk, except files with another name, which are flushed already."""
     for path in [*folder.rglob("*"), folder]:
         if path.is_file() and path.stat().st_nlink > 1:
             continue
@@ -355,7 +353,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 def flush(path: Path) -> None:
-    """Flush a file, or the names in a folder, to the disk."""
+    """Flush a file, or the names in a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -364,7 +362,7 @@ def flush(path: Path) -> None:
 
 
 def exchange(first: Path, second: Path) -> bool:
-    """Exchange two folders in one system call, where the system has it (Linux)."""
+    """Exchange two folders in one system call; return whether the system could (Linux)."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):
@@ -374,11 +372,11 @@ def exchange(first: Path, second: Path) -> bool:
 
 
 def swap(new: Path, target: Path, ours: _Ours, *, exchange: Callable[[Path, Path], bool] = exchange) -> None:
-    """Put a folder in the target's place in one step, so that a reader finds the old one or the new one."""
+    """Replace the target by a folder in one step, so that readers find either the old or the new one."""
     if not target.exists():
         new.rename(target)
     elif not exchange(new, target):
-        # Two renames in place of one exchange: a kill between them is undone by `restore`.
+        # Two renames instead of an exchange; `restore` undoes a kill between them.
         old = beside(target, "old")
         target.rename(old)
         try:
@@ -387,12 +385,12 @@ def swap(new: Path, target: Path, ours: _Ours, *, exchange: Callable[[Path, Path
             old.rename(target)
             raise
         remove_ours(old, ours)
-    # Else a loss of power could bring the old one back after this was reported as done.
+    # Otherwise a power failure could undo the exchange after success was reported.
     flush(target.parent)
 
 
 def restore(target: Path, ours: _Ours) -> None:
-    """Undo what a kill between the two renames of `swap` left, where the system cannot exchange folders."""
+    """Undo a kill between the two renames of `swap`, on systems without an exchange."""
     old = beside(target, "old")
     if old.exists() and not target.exists():
         old.rename(target)

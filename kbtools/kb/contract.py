@@ -1,4 +1,4 @@
-"""The contract of knowledge bases, wherever they live: the seam between pruning, ranking and storage."""
+"""The contract of every knowledge base, between pruning and ranking on one side and storage on the other."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from kbtools.kb.vector_index import VectorIndex
 
 EDITS = 2
-"""Letters inserted, left out or exchanged between a misspelling and the name, two of them swapped being two."""
+"""The most letters inserted, removed or exchanged in a misspelling; swapping two letters counts as two."""
 
 ABSENT = -1
-"""The row, in an array of rows, of an id that a knowledge base does not hold."""
+"""The row, in an array of rows, of an unknown id."""
 
 
 MATCH_FORMS = tuple(Form)
@@ -33,9 +33,9 @@ def match_kind(form: Form, *, is_alias: bool) -> int:
 
 
 class NameMatch(NamedTuple):
-    """A name as it is spelt in the knowledge base, the form that it was found by, and the entities that have it.
+    """A name as the knowledge base spells it, the form it was found by, and the entities with that name.
 
-    Entities that have it as an alias, beside a name of their own, are in a match of their own.
+    Entities that have it as an alias, and another name, are in a separate match.
     """
 
     name: str
@@ -45,7 +45,7 @@ class NameMatch(NamedTuple):
 
     @classmethod
     def of_kind(cls, kind: int, name: str, entities: EntityRows) -> "NameMatch":
-        """Make a match of a kind, as `match_kind` numbers them."""
+        """Return a match of a kind, as numbered by `match_kind`."""
         return cls(name, MATCH_FORMS[kind >> 1], entities, is_alias=bool(kind & 1))
 
 
@@ -53,7 +53,7 @@ class NameMatch(NamedTuple):
 class SimilarName:
     """A normal form close to another; similarity is 0 to 100, higher is closer.
 
-    It is rapidfuzz's ratio, raised where a name that is less likely to be meant has a higher one.
+    It is rapidfuzz's ratio, raised if a less likely name has a higher one.
     """
 
     form: str
@@ -62,16 +62,16 @@ class SimilarName:
 
 @dataclass(frozen=True, slots=True)
 class NearEntity:
-    """An entity near another, and the cosine: at most 1, higher is nearer."""
+    """An entity near another one, and their cosine: at most 1, higher is nearer."""
 
     entity_row: int
     cosine: float
 
 
 class KnowledgeBase(Protocol):
-    """Names, facts and types of entities; every method takes many at once, and every array of rows may be empty.
+    """Names, facts and types of entities; every method takes many at once, and arrays of rows may be empty.
 
-    A backend writes the members down to `names_of`; `BackendDefaults` has the others.
+    A backend implements the members up to `names_of`; `BackendDefaults` has the others.
     """
 
     @property
@@ -96,27 +96,27 @@ class KnowledgeBase(Protocol):
         ...
 
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
-        """Return the names stored under each form; forms without any are left out."""
+        """Return the names stored under each form, without forms that have none."""
         ...
 
     def similar(
         self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0, edits_only: bool = False
     ) -> list[list[SimilarName]]:
-        """Return for each form the normal forms that it may be a misspelling of, the likeliest first.
+        """Return, for each form, the normal forms that it may be a misspelling of, the likeliest first.
 
-        They are those as similar as the cutoff and those at most EDITS edits away; digits are never exchanged. The form
-        itself is left out, and so is every name longer than `similarity.LONGEST_NAME`. With `edits_only`, only forms at
-        most EDITS edits away are listed, which an index of edits finds faster. Among many names that is also the
-        default where one of them is close, as `similarity.closest` decides.
+        They are at least as similar as the cutoff, or at most EDITS edits away; digits must be equal. The form itself
+        and names longer than `similarity.LONGEST_NAME` are left out. With `edits_only`, only forms within EDITS edits
+        are returned, which an index of edits finds faster; among very many names this is also the default if one is
+        close, see `similarity.edits_suffice`.
         """
         ...
 
     def name_frequency(self, words: Sequence[str]) -> list[int]:
-        """Count, for each word, the distinct normal forms that contain it."""
+        """Return, for each word, the number of distinct normal forms that contain it."""
         ...
 
     def relations_of(self, entities: EntityRows) -> Grouped:
-        """Return the relations that each entity is a subject of, once each, ascending."""
+        """Return the distinct relations of which each entity is a subject, ascending."""
         ...
 
     def types_of(self, entities: EntityRows) -> Grouped:
@@ -128,7 +128,7 @@ class KnowledgeBase(Protocol):
         ...
 
     def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
-        """Count the facts that each entity is the subject of."""
+        """Return the number of facts of which each entity is the subject."""
         ...
 
     def names_of(self, entities: EntityRows) -> list[list[SpokenName]]:
@@ -137,11 +137,11 @@ class KnowledgeBase(Protocol):
 
     @property
     def relation_names(self) -> Sequence[str | None]:
-        """Return the names of the relations, by row; None if there is only an id. `SpokenText` has the languages."""
+        """Return the names of the relations, by row, None for one without; `SpokenText` has several languages."""
         ...
 
     def entity_rows(self) -> EntityRows:
-        """Return the rows of all entities, ascending; deleted entities leave their rows unused."""
+        """Return the rows of all entities, ascending; rows of deleted entities are unused."""
         ...
 
     def names(self, entities: EntityRows) -> list[str | None]:
@@ -153,38 +153,38 @@ class KnowledgeBase(Protocol):
         ...
 
     def facts_of(self, entities: EntityRows) -> NDArray[np.int64]:
-        """Return the facts of entities in their order, then by relation and object: (facts, 3), as rows."""
+        """Return the facts of entities in the order given, then by relation and object: (facts, 3), as rows."""
         ...
 
     def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64] | None:
-        """Count the facts that each entity is the object of; None without an index from objects to facts."""
+        """Return the number of facts of which each entity is the object, None without an index of them."""
         ...
 
     def incoming_relations_of(self, entities: EntityRows) -> Grouped:
-        """Return the relations that each entity is an object of, once each, ascending."""
+        """Return the distinct relations of which each entity is an object, ascending."""
         ...
 
     def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
-        """Return the facts that each entity is the object of; raise IncomingMissing without an index of them."""
+        """Return the facts of which each entity is the object; raise IncomingMissing without an index of them."""
         ...
 
     def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:
-        """Return how often a normal form meant each entity, by the counts that came with the knowledge base.
+        """Return how often a normal form meant each entity, from the counts in the knowledge base.
 
-        The empty form stands for every name. None without counts of the form.
+        The empty form means any name. None if there are no counts of the form.
         """
         ...
 
     def likely_runs(self, words: Sequence[str], lengths: frozenset[int]) -> list[tuple[int, int]]:
         """Return the runs of words of some lengths, as (first, last), that may be stored forms.
 
-        The shorter come first, then those that begin earlier. No stored form is missing; runs that a backend can
-        exclude faster than by a look-up are.
+        They are sorted by length, then by place. Every stored form is included; a backend may exclude others if that is
+        faster than a look-up.
         """
         ...
 
     def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
-        """Return the first normal forms that begin with a prefix, in order; none if a backend cannot list them."""
+        """Return the first normal forms with a prefix, in order, empty if a backend cannot list them."""
         ...
 
     def parts_of(self, matches: Sequence[NameMatch], tags: frozenset[str]) -> list[NDArray[np.uint8]]:
@@ -192,16 +192,16 @@ class KnowledgeBase(Protocol):
         ...
 
     def vectors(self) -> "VectorIndex":
-        """Open the vectors of its entities (`kbtools index vectors`); raise VectorsMissing if there are none."""
+        """Return the vectors of its entities (`kbtools index vectors`); raise VectorsMissing if there are none."""
         ...
 
     def close(self) -> None:
-        """Release files and connections; the knowledge base is not used afterwards."""
+        """Release files and connections; the knowledge base cannot be used afterwards."""
         ...
 
 
 def relation_texts(kb: KnowledgeBase) -> list[str]:
-    """Return the text of each relation, by row: its name, else its id."""
+    """Return the text of each relation, by row: its name, or else its id."""
     return [name or relation for name, relation in zip(kb.relation_names, kb.relations, strict=True)]
 
 
@@ -211,9 +211,9 @@ def find_rows(kb: KnowledgeBase, ids: Sequence[str]) -> NDArray[np.int64]:
 
 
 def indexed_nearest(kb: KnowledgeBase, entity_row: int, *, top: int) -> list[NearEntity]:
-    """List the entities nearest to one, itself left out, by falling cosine.
+    """Return the entities nearest to a given one, without itself, by falling cosine.
 
-    Raises VectorsMissing where the knowledge base or the entity has none.
+    Raises VectorsMissing if the knowledge base or the entity has no vectors.
     """
     index = kb.vectors()
     vector = index.vector(entity_row)
@@ -225,10 +225,10 @@ def indexed_nearest(kb: KnowledgeBase, entity_row: int, *, top: int) -> list[Nea
 
 
 class BackendDefaults:
-    """The members that a backend need not write.
+    """Default members of a backend.
 
-    Every row up to the last is an entity's. There are no names of relations, no descriptions, no vectors, no prefixes,
-    and no index from objects to facts.
+    All rows up to the last are entities. There are no names of relations, no descriptions, no vectors, no prefixes and
+    no index from objects to facts.
     """
 
     @property
@@ -259,7 +259,7 @@ class BackendDefaults:
         sizes = np.array([len(relations) for relations in incoming], dtype=np.int64)
         owners = np.repeat(np.arange(len(entities)), sizes)
         values = np.concatenate([np.empty(0, dtype=np.uint32), *incoming]).astype(np.uint32)
-        # The relations of an entity ascend, so that each first stands where it differs from the one before.
+        # The relations of an entity ascend, so a distinct one differs from the one before.
         first = np.ones(len(values), dtype=np.bool_)
         first[1:] = (values[1:] != values[:-1]) | (owners[1:] != owners[:-1])
         counts = np.bincount(owners[first], minlength=len(entities))
@@ -289,4 +289,4 @@ class BackendDefaults:
         raise VectorsMissing("this backend stores no entity vectors")
 
     def close(self) -> None:
-        """Do nothing: there is nothing to release."""
+        """Do nothing, since nothing is open."""

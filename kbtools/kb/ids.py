@@ -1,13 +1,13 @@
-"""Spellings of ids: one canonical form for Freebase's, all others kept as they are.
+"""Spellings of ids: Freebase's have one canonical form, all others stay as they are.
 
-These are Freebase's, for the topic `m.0abc` and the relation `film.film.genre`:
+Freebase's spellings of the topic `m.0abc` and the relation `film.film.genre` are:
 
-- its addresses, with any path: `www.freebase.com/m/0abc`, `http://rdf.freebase.com/ns/m.0abc`, `<fb:m.0abc>`;
-- its topics: `/m/0abc`, `m/0abc`, `/g/1abc`, `fb:m.0abc`, `ns:m.0abc`;
-- its relations and types: `fb:film.film.genre`, `ns:film.film.genre`, and `/film/film/genre` beside the id of a topic
-  (`canonical_property`), since alone it may be anybody's path.
+- URLs with any path: `www.freebase.com/m/0abc`, `http://rdf.freebase.com/ns/m.0abc`, `<fb:m.0abc>`;
+- topics: `/m/0abc`, `m/0abc`, `/g/1abc`, `fb:m.0abc`, `ns:m.0abc`;
+- relations and types: `fb:film.film.genre`, `ns:film.film.genre`, and `/film/film/genre` beside the id of a topic
+  (`canonical_property`), since it may be any path otherwise.
 
-An object may be a literal instead, spelt as in N-Triples: `"1984"@en`.
+An object may also be a literal, spelt as in N-Triples: `"1984"@en`.
 """
 
 import re
@@ -15,7 +15,7 @@ import re
 FREEBASE_NAMESPACE = "http://rdf.freebase.com/ns/"
 _SITE = re.compile(r"(?:https?://)?(?:www\.)?freebase\.com/")
 TOPIC = re.compile(r"[mg]\.[01][0-9a-z_]+")
-# Only what a MID begins with, `m/0` and `g/1`: alone, `/m/x` may be anybody's path.
+# Only the beginnings of a MID, `m/0` and `g/1`, since `/m/x` may be any path.
 _SLASHED_TOPIC = re.compile(r"/?(m/0|g/1)[0-9a-z_]+")
 _PREFIXED = re.compile(rf"(?:fb|ns):({TOPIC.pattern}|[a-z0-9_]+(?:\.[a-z0-9_]+){{2,}})|fb:([a-z0-9_]+\.[a-z0-9_]+)")
 _PROPERTY = re.compile(r"/[a-z0-9_]+(?:/[a-z0-9_]+)+(?:\./[a-z0-9_]+(?:/[a-z0-9_]+)+)*")
@@ -30,11 +30,11 @@ NAMESPACES = {
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
     "schema": "http://schema.org/",
 }
-"""The prefixes under which files of questions write ids of DBpedia and of common vocabularies."""
+"""The prefixes of DBpedia and common vocabularies in question files."""
 
-# Behind the closing quote of a literal: its language, or its datatype.
+# The language or datatype after the closing quote of a literal.
 _TAIL = re.compile(r"(?:@([A-Za-z0-9-]+)|\^\^\S+)?")
-# A pair of surrogates first, which is one character, then the other escapes of N-Triples, then any.
+# A pair of surrogates, which is one character, then other escapes of N-Triples, then any other.
 _ESCAPE = re.compile(
     r"\\(?:u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))",
     re.DOTALL,
@@ -43,7 +43,7 @@ _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f", '"': '"', "'"
 
 
 def canonical_id(spelling: str) -> str:
-    """Reduce any of Freebase's spellings of an id to its dotted form; leave other ids alone."""
+    """Return the dotted form of a Freebase id in any spelling; other ids are unchanged."""
     if spelling.startswith("<fb:") and spelling.endswith(">"):
         return spelling[4:-1]
     if _ANGLED.fullmatch(spelling):
@@ -60,19 +60,19 @@ def canonical_id(spelling: str) -> str:
 
 
 def canonical_property(spelling: str, *, beside: str) -> str:
-    """Reduce the id of a relation or a type: beside the canonical id of a topic, `/film/film/genre` is Freebase's."""
+    """Return the canonical id of a relation or type; next to the id of a topic, `/film/film/genre` is Freebase's."""
     if TOPIC.fullmatch(beside) and _PROPERTY.fullmatch(spelling):
         return spelling.removeprefix("/").replace("/", ".")
     return canonical_id(spelling)
 
 
 def is_freebase(spelling: str) -> bool:
-    """Return whether a spelling is an id of a Freebase topic, or an address there."""
+    """Return whether a spelling is an id or a URL of a Freebase topic."""
     return canonical_id(spelling) != spelling or TOPIC.fullmatch(spelling) is not None
 
 
 def other_spellings(spelling: str) -> list[str]:
-    """List other ways to write an id: Wikidata's numbers short and in full, names with the usual prefixes in full."""
+    """Return other spellings of an id: Wikidata's short and long forms, and common prefixes expanded."""
     if number := WIKIDATA.fullmatch(spelling):
         return [f"{prefix}{number[1]}" for prefix in ("", *_WIKIDATA_PREFIXES)]
     prefix, colon, name = spelling.partition(":")
@@ -80,7 +80,7 @@ def other_spellings(spelling: str) -> list[str]:
 
 
 def split_literal(spelling: str) -> tuple[str, str | None] | None:
-    """Split a literal into its words, still escaped, and its language; None if it is no literal."""
+    """Return the words of a literal, still escaped, and its language; None if it is not a literal."""
     end = spelling.rfind('"')
     tail = _TAIL.fullmatch(spelling, end + 1)
     if end < 1 or not spelling.startswith('"') or tail is None:
@@ -89,7 +89,7 @@ def split_literal(spelling: str) -> tuple[str, str | None] | None:
 
 
 def is_literal(entity_id: str) -> bool:
-    """Return whether an object is a literal in N-Triples spelling rather than an entity."""
+    """Return whether an object is a literal in N-Triples spelling."""
     return entity_id.startswith('"') and split_literal(entity_id) is not None
 
 
@@ -100,7 +100,7 @@ def literal_text(literal: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """Undo the escapes of N-Triples, pairs of surrogates among them; a backslash that starts none of them stays."""
+    """Return a text without the escapes of N-Triples; a backslash that starts no escape stays."""
     return _ESCAPE.sub(_unescape_one, text) if "\\" in text else text
 
 
@@ -110,6 +110,6 @@ def _unescape_one(match: re.Match[str]) -> str:
         return _ESCAPED.get(single, match.group())
     if high is not None:
         return chr(0x10000 + (int(high, 16) - 0xD800 << 10) + int(low, 16) - 0xDC00)
-    # No character has such a number: the escape stays as it is spelt.
+    # An escape that is not a character stays as it is.
     code = int(short or long, 16)
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else match.group()

@@ -1,5 +1,4 @@
-"""The manifest of a knowledge base: its counts, sources and versions, and what its build left out;
-also as text for people."""
+"""The manifest of a knowledge base: its counts, sources, versions and skipped input, also as text."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,16 +14,16 @@ from kbtools.text.readings import NO_VARIANTS, Table
 
 FORMAT_NAME = "kbtools-kb"
 FORMAT_VERSION = 1
-"""Rises when a folder of an older build cannot be read any more."""
+"""Rises when folders of older builds can no longer be read."""
 
 SEGMENT = "segment"
-"""The folder inside that of a knowledge base in which its updates are, until they are merged."""
+"""The folder of updates inside a knowledge base until they are merged."""
 
 UPDATE, MERGE = "update", "merge"
-"""The entries of a history: changes, and updates that became part of the build."""
+"""The actions in a history: changes, and merges of updates into the build."""
 
 LATEST = 10
-"""Updates and merges that are shown a line each."""
+"""Updates and merges shown on a line each."""
 
 STATISTICS = {
     "relations": "relations",
@@ -43,12 +42,12 @@ STATISTICS = {
 
 
 COUNTED = {"facts", "names", "types", "entities"}
-"""The counts that every build has."""
+"""The counts of every build."""
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A number of rows as they were read, and without repetitions."""
+    """A number of rows as read, and without repetitions."""
 
     raw: int
     unique: int
@@ -60,7 +59,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file that went in: its size in bytes, its SHA-256, its lines, the kinds that were left out of it, and notes."""
+    """A source: its size in bytes, its SHA-256, its number of lines, the kinds of lines skipped, and notes."""
 
     path: str
     kind: str
@@ -73,9 +72,9 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An entry of the history: an update, from which sources and with how many changes of each kind, or a merge.
+    """An entry of the history: an update with its sources and the number of changes by kind, or a merge.
 
-    `before` and `after` are the digests of the content; `bytes` is the size of what was written.
+    `before` and `after` are digests of the content; `bytes` is the size written.
     """
 
     action: str
@@ -89,10 +88,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The account of a build; `digest` is equal for equal content, in any order of the sources.
+    """The record of a build; `digest` is equal for equal content, in any order of sources.
 
-    `files` holds the bytes of each file, `checksums` the SHA-256. `counts` of entities are of all that facts speak of,
-    values among them. Where updates are yet to be merged, the digest is that of the build with that of the updates.
+    `files` has the size of each file, `checksums` its SHA-256. `counts` of entities include literals. With unmerged
+    updates, the digest combines those of the build and of the updates.
     """
 
     digest: str
@@ -112,29 +111,29 @@ class Manifest:
 
     @property
     def shown_counts(self) -> dict[str, Count]:
-        """Return the counts as people read them: entities, and apart from them the values that facts state."""
+        """Return the counts for people, with literals counted apart from entities."""
         rows, values = self.counts["entities"].unique, self.statistics.get("values", 0)
         return self.counts | {"entities": Count(rows - values, rows - values), "values": Count(values, values)}
 
     @property
     def variants(self) -> Table:
-        """Return the owner's table of other ways to write words, empty without one."""
+        """Return the user's table of alternative spellings, empty without one."""
         return self.options.get("variants") or NO_VARIANTS
 
     @property
     def is_updated(self) -> bool:
-        """Return whether there are updates beside the build."""
+        """Return whether there are unmerged updates."""
         return any(name.startswith(f"{SEGMENT}/") for name in self.files)
 
     @property
     def pending(self) -> tuple[Change, ...]:
-        """Return the updates that are not merged yet, the oldest first."""
+        """Return the unmerged updates, oldest first."""
         merges = [place for place, change in enumerate(self.history, 1) if change.action == MERGE]
         return self.history[merges[-1] if merges else 0 :]
 
     @property
     def lineage(self) -> tuple[str, ...]:
-        """Return the digests of all states since entities were last numbered: that of the build first, its own last."""
+        """Return the digests of all states since entities were last numbered, from the build to the present."""
         return (*(change.before for change in self.pending), self.digest)
 
     def to_record(self) -> dict[str, Any]:
@@ -142,7 +141,7 @@ class Manifest:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "Manifest":
-        """Rebuild a manifest; raise KBUnusable where the normaliser is another one, ValueError for what is none."""
+        """Return a manifest; raise KBUnusable for another normaliser, ValueError for an invalid record."""
         if record["normaliser"] != NORMALISER_VERSION:
             raise KBUnusable(
                 f"built with normaliser version {record['normaliser']}, this kbtools has version {NORMALISER_VERSION}; "
@@ -151,8 +150,8 @@ class Manifest:
             )
         whole = fits(record, cls) and record["counts"].keys() >= COUNTED
         if not whole or not {*STATISTICS, "values"} <= record["statistics"].keys():
-            raise ValueError("a part is missing, or of another type")
-        # msgpack gives lists where the record had tuples.
+            raise ValueError("a field is missing or has another type")
+        # msgpack returns lists for tuples.
         sources = tuple(
             SourceFile(
                 **{
@@ -170,7 +169,7 @@ class Manifest:
 
 
 def counts_report(manifest: Manifest) -> str:
-    """Lay out raw, duplicate and unique counts, a line each."""
+    """Return raw, duplicate and unique counts as text, a line each."""
     lines = [f"{'':10}{'raw':>14}{'duplicate':>14}{'unique':>14}"]
     for kind, count in manifest.shown_counts.items():
         lines.append(f"{kind:10}{count.raw:>14,}{count.duplicate:>14,}{count.unique:>14,}")
@@ -178,7 +177,7 @@ def counts_report(manifest: Manifest) -> str:
 
 
 def skipped_report(manifest: Manifest) -> str:
-    """Lay out every kind of line that was left out with its first example, and every note; empty if there is none."""
+    """Return each kind of skipped line with its first example, and each note, as text; empty without any."""
     lines = [
         f"skipped {count:,} of {source.lines:,} lines: {kind}; first: {example}\n"
         for source in manifest.sources
@@ -188,13 +187,13 @@ def skipped_report(manifest: Manifest) -> str:
 
 
 def statistics_report(manifest: Manifest) -> str:
-    """Lay out what else was counted."""
+    """Return the other counts as text."""
     counted = ((manifest.statistics[name], label) for name, label in STATISTICS.items())
     return "\n".join(f"{count:>14,}  {label}" for count, label in counted)
 
 
 def languages_report(manifest: Manifest) -> str:
-    """Lay out the number of names in each language, the commonest first; empty where none has one."""
+    """Return the number of names in each language, most frequent first; empty without languages."""
     tags = [tag for tag in manifest.languages if tag != UND]
     counted = [f"{manifest.languages[tag]:,} {tag}" for tag in tags]
     counted += [f"{manifest.languages[UND]:,} without a language"] if UND in manifest.languages else []
@@ -202,7 +201,7 @@ def languages_report(manifest: Manifest) -> str:
 
 
 def history_report(manifest: Manifest) -> str:
-    """Lay out updates and merges, the oldest first: a line each of the last ones, the earlier updates summed up."""
+    """Return updates and merges, oldest first: a line for each of the last ones, earlier updates summed up."""
     earlier, latest = manifest.history[:-LATEST], manifest.history[-LATEST:]
     runs = (list(changes) for _, changes in groupby(earlier, key=lambda change: change.action == UPDATE))
     lines = [line for run in runs for line in _run_lines(run)]
@@ -210,7 +209,7 @@ def history_report(manifest: Manifest) -> str:
 
 
 def _run_lines(changes: Sequence[Change]) -> list[str]:
-    """Sum up successive updates; a single one, and merges, have a line each."""
+    """Return the sum of successive updates; a single update, and each merge, has its own line."""
     if len(changes) == 1 or changes[0].action != UPDATE:
         return [change_line(change) for change in changes]
     counts: Counter[str] = Counter()
@@ -225,18 +224,18 @@ def change_line(change: Change) -> str:
 
 
 def changes_text(counts: Mapping[str, int]) -> str:
-    """Write numbers of changes as people read them."""
+    """Return the numbers of changes as text."""
     return ", ".join(f"{count:,} {kind if count != 1 else _singular(kind)}" for kind, count in counts.items())
 
 
 def _singular(kind: str) -> str:
-    """Write a kind of change for one: `entity added` for `entities added`."""
+    """Return the singular of a kind of change: `entity added` for `entities added`."""
     things, _, done = kind.partition(" ")
     return f"{'entity' if things == 'entities' else things.removesuffix('s')} {done}"
 
 
 def size_text(size: int) -> str:
-    """Write bytes as people read them."""
+    """Return a number of bytes as text."""
     value = float(size)
     for unit in ("B", "KB", "MB"):
         if value < 1000:

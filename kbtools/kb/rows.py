@@ -1,4 +1,4 @@
-"""Entities as rows, and values of several entities end to end."""
+"""Entities as rows, and concatenated values of several entities."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from kbtools.quick_records import quick_record
 
 EntityRows = NDArray[np.uint32]
-"""Entities as rows: handles of one open knowledge base, without meaning outside of it."""
+"""Entities as rows, which are valid only in one open knowledge base."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IncomingFacts:
-    """The facts that an entity is the object of, by relation, then by subject: rows of both, (facts,) each."""
+    """The facts of which an entity is the object, by relation, then subject: rows, (facts,) each."""
 
     relations: NDArray[np.uint32]
     subjects: EntityRows
@@ -30,7 +30,7 @@ class Grouped:
 
     @classmethod
     def of(cls, runs: Sequence[Sequence[int]]) -> "Grouped":
-        """Put runs of values one after the other."""
-        # The ends of the runs, with a 0 before them, are where each begins.
+        """Return concatenated runs of values."""
+        # The ends of the runs, after a 0, are the starts.
         starts = np.cumsum([0, *map(len, runs)], dtype=np.int64)
         return cls(starts, np.array([value for run in runs for value in run], dtype=np.uint32))

@@ -1,4 +1,4 @@
-"""The usual heads of columns, in tables of a knowledge base and of questions alike."""
+"""The usual heads of columns in tables of a knowledge base and of questions."""
 
 import re
 import unicodedata
@@ -34,14 +34,14 @@ ENTITY_ROLES = {
     "type": r"types?|class|instance of",
     "description": r"descriptions?|summary|abstract|beschreibung|descripcion|descricao|descrizione|omschrijving",
 }
-"""The heads of the columns of an entity, as `plain_head` writes them."""
+"""The heads of an entity's columns, in the form of `plain_head`."""
 
 NAME_HEADS = (
     r"title|full name|tit(el|re|ulo|olo)|bezeichnung|designation|denomina(cion|cao|zione)|libelle|nom|nombre|nome|naam",
     r"(.* )?names?( .*)?",
     r"(nom|nome|naam) .*|nombre (comun|completo|cientifico|comercial)",
 )
-"""Heads of names that count where no column is called name or label, the first to be preferred."""
+"""Heads of names if no column is called name or label, by preference."""
 
 _GIVEN = (
     r"(first|given|christian) ?names?|forenames?|vornamen?|rufname|prenoms?|voorna(am|men)|nombres? de pila|"
@@ -55,7 +55,7 @@ _NAME = "name|nom|nome|nombres?|naam"
 
 
 def name_parts(header: Sequence[str]) -> tuple[str, str] | None:
-    """Return the columns of given and of family names; one of both may just be called name, as in `Name;Vorname`."""
+    """Return the columns of given and of family names; one of them may be called name, as in `Name;Vorname`."""
     for given, family in ((_GIVEN, _FAMILY), (_GIVEN, _NAME), (_NAME, _FAMILY)):
         parts = [
             next((head for head in header if re.fullmatch(heads, plain_head(head))), "") for heads in (given, family)
@@ -66,19 +66,19 @@ def name_parts(header: Sequence[str]) -> tuple[str, str] | None:
 
 
 def plain_head(head: str) -> str:
-    """Return a head in lower case without accents, its words with one space between."""
+    """Return a head in lower case without accents, with single spaces."""
     letters = unicodedata.normalize("NFKD", head.casefold().replace("_", " "))
     return " ".join(re.findall(r"\w+", "".join(letter for letter in letters if not unicodedata.combining(letter))))
 
 
 def entity_role(head: str) -> str:
-    """Return the part that a column with such a head usually has in a table of entities, empty for a value."""
+    """Return the usual role of a column in a table of entities, empty for a value."""
     plain = plain_head(head)
     return next((role for role, heads in ENTITY_ROLES.items() if re.fullmatch(heads, plain)), "")
 
 
 def is_header(cells: Sequence[str], *, least: int = 2) -> bool:
-    """Return whether at least so many of the first three cells of a line are heads of a triple."""
-    # Two of three, since a word such as `s` may be an id.
+    """Return whether at least `least` of the first three cells of a line are heads of a triple."""
+    # Two, since a single word such as `s` may be an id.
     heads = [SUFFIX.sub("", cell.strip().casefold()) for cell in cells[:3]]
     return sum(head in USUAL[column] for head, column in zip(heads, _TRIPLE, strict=False)) >= least

@@ -1,4 +1,4 @@
-"""Nearest entities by their vectors: the contract of every vector index, and the exact one to measure others by."""
+"""The contract of vector indexes, which find the nearest entities, and an exact index as the reference."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from kbtools.kb.rows import EntityRows
 _Reader = Callable[[EntityRows], NDArray[np.float32]]
 
 _VECTORS_AT_ONCE = 16_384
-"""Vectors that are read at once: 13 MB of 200 dimensions."""
+"""Vectors read at once: 13 MB with 200 dimensions."""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorOrigin:
-    """The origin of vectors: a subject scorer, whose g(q) lies among them, or nothing that embeds questions.
+    """The origin of vectors: a subject scorer that also embeds questions, empty if there is none.
 
-    `model` tells one training of the subject scorer from another.
+    `model` identifies one training of the subject scorer.
     """
 
     subject: str = ""
@@ -29,7 +29,7 @@ class VectorOrigin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntityVectors:
-    """E(s) of some entities, read when asked for: `read` gives the vectors (entities, dim) of rows among `rows`."""
+    """E(s) of some entities; `read` returns the vectors (entities, dim) of some of the rows."""
 
     rows: EntityRows
     dim: int
@@ -37,7 +37,7 @@ class EntityVectors:
     origin: VectorOrigin = VectorOrigin()
 
     def chunks(self) -> Iterator[tuple[EntityRows, NDArray[np.float32]]]:
-        """Yield rows and their vectors; those of length zero have no direction and are left out.
+        """Yield rows and their vectors, without zero vectors, which have no direction.
 
         Raises BadVectors for a value that is not a number.
         """
@@ -52,9 +52,9 @@ class EntityVectors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbours:
-    """The rows of the nearest entities of each vector, closest first, ties by row, and their cosine, 1 to -1.
+    """The nearest entities of each vector, closest first, ties by row, and their cosines, 1 to -1.
 
-    Both are (vectors, limit); where there are fewer entities than asked for, there are fewer columns.
+    Both are (vectors, limit), with fewer columns if there are fewer entities.
     """
 
     rows: EntityRows
@@ -62,7 +62,7 @@ class Neighbours:
 
 
 class VectorIndex(Protocol):
-    """Entities by the direction of their vectors; entities without a vector are never found."""
+    """Entities by the direction of their vectors, without entities that have none."""
 
     @property
     def origin(self) -> VectorOrigin:
@@ -75,15 +75,15 @@ class VectorIndex(Protocol):
         ...
 
     def __len__(self) -> int:
-        """Count the entities that have a vector."""
+        """Return the number of entities with a vector."""
         ...
 
     def nearest(self, vectors: NDArray[np.float32], *, limit: int = 10) -> Neighbours:
-        """Find the entities nearest to each of some vectors, (vectors, dim); raise WrongFormat for another dim."""
+        """Return the entities nearest to each vector, (vectors, dim); raise WrongFormat for another dim."""
         ...
 
     def use(self, device: str) -> None:
-        """Search on a device (`cuda`, `cuda:1`) from here on; where that cannot be, on the CPU as before."""
+        """Search on a device (`cuda`, `cuda:1`) from now on, or on the CPU if that is impossible."""
         ...
 
     def vector(self, entity_row: int) -> NDArray[np.float32] | None:
@@ -92,12 +92,12 @@ class VectorIndex(Protocol):
 
 
 class ExactVectors:
-    """The search that compares with every vector: right, and slow for millions."""
+    """A search that compares every vector: exact, and slow for millions."""
 
     def __init__(
         self, rows: EntityRows, vectors: NDArray[np.float32], *, origin: VectorOrigin = VectorOrigin()
     ) -> None:
-        # By row, so that a stable sort by cosine leaves ties by row.
+        # Sorted by row, so that a stable sort by cosine breaks ties by row.
         order = np.argsort(rows)
         self.rows, self.vectors, self.origin = rows[order], normalised(vectors[order]), origin
 
@@ -115,7 +115,7 @@ class ExactVectors:
         return Neighbours(self.rows[best], np.take_along_axis(cosines, best, axis=1))
 
     def use(self, device: str) -> None:
-        """Do nothing: NumPy computes on the CPU."""
+        """Do nothing, since NumPy runs on the CPU."""
 
     def vector(self, entity_row: int) -> NDArray[np.float32] | None:
         place = int(np.searchsorted(self.rows, entity_row))
@@ -123,20 +123,20 @@ class ExactVectors:
 
 
 def check_dim(vectors: NDArray[np.float32], dim: int) -> None:
-    """Refuse to search for vectors of another dimension."""
+    """Raise WrongFormat for vectors of another dimension."""
     if vectors.ndim != 2 or vectors.shape[1] != dim:
         raise WrongFormat(f"vectors {vectors.shape}: expected (vectors, {dim})")
 
 
 def normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scale vectors to length one; a zero stays a zero, and is near to nothing."""
-    # For every vector: vector / |vector|, where a zero is divided by 1.
+    """Return vectors scaled to length one; a zero vector stays zero."""
+    # vector / |vector|, with a divisor of 1 for zero vectors.
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     scaled: NDArray[np.float32] = (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
     return scaled
 
 
 def recall(approximate: Neighbours, exact: Neighbours) -> float:
-    """Return the share of the exact nearest that were found, 0 to 1."""
+    """Return the share of the exact nearest entities that were found, 0 to 1."""
     hits = sum(len(np.intersect1d(a, b)) for a, b in zip(approximate.rows, exact.rows, strict=True))
     return hits / max(1, exact.rows.size)

@@ -1,8 +1,8 @@
-"""Views of a knowledge base: in some languages, or with its facts read both ways.
+"""Views of a knowledge base: in some languages, or with facts read in both directions.
 
-A view is a knowledge base too. In some languages, entities are called and found by their names there; names for every
-language count in each, and so do names without a known language. Read both ways, every relation has an inverse, from
-its objects to its subjects: a relation of its own behind those that are stored.
+A view is a knowledge base itself. In some languages, entities have their names there; names for every language, and
+without a known one, are included. In both directions, every relation also has an inverse, from its objects to its
+subjects, numbered after the stored relations.
 """
 
 import hashlib
@@ -33,32 +33,32 @@ from kbtools.kb.rows import EntityRows, Grouped
 from kbtools.text.lexicons import ENGLISH, Label, base_language
 
 _SURPLUS = 4
-"""Names requested for each name wanted, since those of other languages are dropped."""
+"""Names requested per name needed, since names in other languages are dropped."""
 
 _NAMES_REMEMBERED = 10_000
-"""Entities whose name is remembered, and forms whose entities are."""
+"""Entities whose name is cached, and forms whose matches are."""
 
 MARK = "^"
-"""Before the id of a relation, its inverse, as in a path of SPARQL."""
+"""The prefix of the id of an inverse relation, as in SPARQL paths."""
 
 
 class View:
-    """A view that answers as the knowledge base behind it, except for the members of its subclass."""
+    """A view that passes every member on to its knowledge base, except those that a subclass defines."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
 
     def __getattr__(self, name: str) -> Any:
-        # Unpickling asks before `kb` is set, and copying looks for special methods.
+        # `kb` is not set yet during unpickling, and copying looks up special methods.
         if name == "kb" or name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.kb, name)
 
 
 class CalledIn(View):
-    """A view whose entities are called by their names in some languages, if they have any there.
+    """A view in which entities have their names in some languages, if they have any there.
 
-    Raises UnknownLanguage for a language that no name is in.
+    Raises UnknownLanguage for a language without names.
     """
 
     def __init__(self, kb: KnowledgeBase, languages: str) -> None:
@@ -69,7 +69,7 @@ class CalledIn(View):
         self.called: dict[int, str | None] = {}
 
     def choose(self, names: Sequence[SpokenName]) -> str | None:
-        """Return the name in the language that comes first, or an alias if there is no name in any."""
+        """Return the name in the first language that has one, or else an alias."""
         for spoken in (
             [(tag, name.text) for name in names for tag in name.name_in],
             [(tag, name.text) for name in names for tag in name.alias_in],
@@ -101,13 +101,13 @@ class CalledIn(View):
         return [self.order(names) for names in self.kb.names_of(entities)]
 
     def order(self, names: Sequence[SpokenName]) -> list[SpokenName]:
-        own = [name for name in names if name.part_in(self.accepted)] or names
+        kept = [name for name in names if name.part_in(self.accepted)] or names
         first = self.choose(names)
-        return sorted(own, key=lambda name: (name.text != first, name.part_in(self.accepted) == ALIAS))
+        return sorted(kept, key=lambda name: (name.text != first, name.part_in(self.accepted) == ALIAS))
 
 
 class InLanguages(CalledIn):
-    """A view in which names of other languages lead to no entity."""
+    """A view in which names in other languages do not match."""
 
     def __init__(self, kb: KnowledgeBase, languages: str) -> None:
         super().__init__(kb, languages)
@@ -115,7 +115,7 @@ class InLanguages(CalledIn):
 
     @cached_property
     def manifest(self) -> Manifest:
-        """The manifest under its own digest, so that its results are not taken for those of all names."""
+        """The manifest with its own digest, so that results are not mixed with those of all names."""
         digest = hashlib.sha256(f"asked in {' '.join(self.languages)} {self.kb.manifest.digest}".encode()).hexdigest()
         return replace(self.kb.manifest, digest=digest)
 
@@ -123,19 +123,19 @@ class InLanguages(CalledIn):
         if len(self.remembered) > _NAMES_REMEMBERED:
             self.remembered = {}
         remembered = self.remembered
-        found = self.kb.lookup([form for form in forms if form not in remembered])
-        parts = iter(self.kb.parts_of([match for matches in found.values() for match in matches], self.accepted))
-        for form, matches in found.items():
+        stored = self.kb.lookup([form for form in forms if form not in remembered])
+        parts = iter(self.kb.parts_of([match for matches in stored.values() for match in matches], self.accepted))
+        for form, matches in stored.items():
             remembered[form] = self.spoken_matches(matches, parts)
-        return {form: own for form in forms if (own := remembered.get(form))}
+        return {form: matches for form in forms if (matches := remembered.get(form))}
 
     def spoken_matches(self, matches: Iterable[NameMatch], parts: Iterator[NDArray[np.uint8]]) -> list[NameMatch]:
-        """Keep the entities of matches that have the name in these languages, as a name or as an alias there."""
+        """Return matches with the entities that have the name in these languages, as name or alias there."""
         spoken = []
         for match in matches:
-            own = next(parts)
+            roles = next(parts)
             for part in (NAME, ALIAS):
-                entities = match.entities[own == part]
+                entities = match.entities[roles == part]
                 if len(entities):
                     spoken.append(match._replace(entities=entities, is_alias=part == ALIAS))
         return sorted(_joined(spoken), key=lambda match: (match.form, match.is_alias))
@@ -147,7 +147,7 @@ class InLanguages(CalledIn):
         return [names[:limit] for names in self.spoken_forms(similar)]
 
     def spoken_forms(self, groups: Sequence[Sequence[SimilarName]]) -> list[list[SimilarName]]:
-        """Keep the forms of names in these languages."""
+        """Return the similar forms that are names in these languages."""
         known = self.lookup(list(dict.fromkeys(name.form for names in groups for name in names)))
         return [[name for name in names if name.form in known] for names in groups]
 
@@ -158,7 +158,7 @@ class InLanguages(CalledIn):
 
 
 class BothWays(View):
-    """A view of a knowledge base with the inverse of relation r as relation r + n, where n are stored.
+    """A view in which the inverse of relation r is relation r + n, with n stored relations.
 
     Raises IncomingMissing if the knowledge base has no index from objects to facts.
     """
@@ -174,7 +174,7 @@ class BothWays(View):
 
     @cached_property
     def manifest(self) -> Manifest:
-        """The manifest under its own digest, so that its results are not taken for those of the stored facts."""
+        """The manifest with its own digest, so that results are not mixed with those of stored relations."""
         digest = hashlib.sha256(f"both ways {self.kb.manifest.digest}".encode()).hexdigest()
         return replace(self.kb.manifest, digest=digest)
 
@@ -187,16 +187,16 @@ class BothWays(View):
         return tuple(self.kb.relation_names) * 2
 
     def relations_of(self, entities: EntityRows) -> Grouped:
-        """Return the relations of each entity, then the inverses of those that it is an object of."""
+        """Return the relations of each entity, then the inverses of those of which it is an object."""
         stored, incoming = self.kb.relations_of(entities), self.kb.incoming_relations_of(entities)
         places = np.arange(len(entities))
         owners = np.concatenate([np.repeat(places, np.diff(both.starts)) for both in (stored, incoming)])
         values = np.concatenate([stored.values, incoming.values + np.uint32(self.stored)]).astype(np.uint32)
-        # Stable, so that the stored relations of an entity stay before the inverse ones.
+        # Stable, so that stored relations come before inverse ones.
         return Grouped(stored.starts + incoming.starts, values[owners.argsort(kind="stable")])
 
     def objects_of(self, pairs: Sequence[tuple[int, int]]) -> list[EntityRows]:
-        """Return the objects of relations, and under an inverse the subjects that have the entity as an object."""
+        """Return the objects of relations, and for an inverse the subjects of facts with that object."""
         stored = [pair for pair in pairs if pair[1] < self.stored]
         objects = dict(zip(stored, self.kb.objects_of(stored), strict=True)) if stored else {}
         inverse = [pair for pair in pairs if pair[1] >= self.stored]
@@ -204,23 +204,23 @@ class BothWays(View):
         incoming = dict(zip(entities.tolist(), self.kb.subjects_of(entities), strict=True)) if inverse else {}
         for entity_row, relation in inverse:
             facts = incoming[entity_row]
-            # Of the type of the column, which would be copied whole otherwise.
+            # Of the column's type, since NumPy would convert the whole column otherwise.
             wanted = np.arange(2, dtype=np.uint32) + np.uint32(relation - self.stored)
             first, last = np.searchsorted(facts.relations, wanted)
             objects[entity_row, relation] = facts.subjects[first:last]
         return [objects[pair] for pair in pairs]
 
     def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
-        """Count the facts that each entity is the subject or the object of."""
+        """Return the number of facts of which each entity is the subject or the object."""
         incoming = self.kb.incoming_counts(entities)
-        assert incoming is not None  # as seen at the beginning
+        assert incoming is not None  # checked in __init__
         return self.kb.fact_counts(entities) + incoming
 
 
 def question_languages(kb: KnowledgeBase) -> tuple[str, ...]:
-    """Return the languages that questions to a knowledge base are in, the preferred first, none for English alone.
+    """Return the languages of questions, preferred first, empty for English only.
 
-    They are those of a view, else English where any name is in it or none has a language, else those of all names.
+    They are those of a view; or else English if names are in English or have no language; or else those of all names.
     """
     languages: Sequence[str] = [tag for tag in kb.manifest.languages if tag not in (MUL, UND)]
     if tags_for(ENGLISH, languages):
@@ -233,16 +233,16 @@ def question_languages(kb: KnowledgeBase) -> tuple[str, ...]:
 
 
 def relation_labels(kb: KnowledgeBase) -> list[list[str]]:
-    """Return what each relation is called in the languages of questions, by row: its id where it has no name.
+    """Return the labels of each relation in the languages of questions, by row, or its id without a name.
 
-    A text without a language stands in each of these, and in English, which ids are made of.
+    A text without a language counts for all of these, and as English, since ids are English.
     """
     languages, texts = question_languages(kb), relation_texts(_stored(kb))
     return [_labels_in(text, languages) for text in texts]
 
 
 def _labels_in(text: str, languages: Sequence[str]) -> list[str]:
-    """Return a text in some languages as labels, in English as a plain one where there are none."""
+    """Return labels of a text in some languages, in English without any."""
     if not isinstance(text, SpokenText):
         return [Label.of(text, tag) for tag in dict.fromkeys([*languages, ENGLISH])] if languages else [text]
     if not languages:
@@ -264,14 +264,14 @@ def has_incoming(kb: KnowledgeBase) -> bool:
 
 
 def read_direction(kb: KnowledgeBase, relation: int) -> tuple[int, bool]:
-    """Return the stored relation that a row stands for, and whether it is read backwards."""
+    """Return the stored relation of a row, and whether it is read backwards."""
     if isinstance(kb, BothWays) and relation >= kb.stored:
         return relation - kb.stored, True
     return relation, False
 
 
 def _joined(matches: Iterable[NameMatch]) -> list[NameMatch]:
-    """Join the matches of one name and kind, which were apart as names and aliases of other languages."""
+    """Return matches joined by name and kind, which differed only by language."""
     groups: dict[tuple[str, int, bool], NameMatch] = {}
     for match in matches:
         key = (match.name, match.form, match.is_alias)

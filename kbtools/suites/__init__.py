@@ -1,4 +1,4 @@
-"""Contract suites: the duties of each kind of plugin, as claims that its author checks."""
+"""Contract suites: the claims that each kind of plugin must satisfy."""
 
 from kbtools.suites.checking import check_plugin
 

@@ -1,4 +1,4 @@
-"""The contract of backends: all that one lists of a knowledge base, it finds as the reference in memory does."""
+"""The contract of backends: a backend must agree with the reference in memory on everything that it lists."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ from kbtools.suites.claims import Claim, check_claims
 from kbtools.text.ngrams import every_run
 
 MOST_ENTITIES = 20_000
-"""Entities of the knowledge base at most, since the reference looks at every name for every misspelling."""
+"""The most entities of the knowledge base, since the reference compares every name with every misspelling."""
 
 _ENTITIES_AT_ONCE = 100
-"""Entities whose objects are asked for together, under every relation."""
+"""Entities whose objects are requested together, for every relation."""
 
 _MISSPELT = 50
-"""Names that are asked for with a letter left out."""
+"""Names that are requested with a letter missing."""
 
 
 def check_backend(name: str, sample: Path | None = None) -> Iterator[str]:
@@ -37,7 +37,7 @@ def check_backend(name: str, sample: Path | None = None) -> Iterator[str]:
 
 
 def check_kb(name: str, kb: KnowledgeBase) -> Iterator[str]:
-    """Hold an open knowledge base to the contract, and yield each claim that holds."""
+    """Check an open knowledge base, and yield each claim that holds."""
     entities = kb.manifest.counts["entities"].unique
     if entities > MOST_ENTITIES:
         raise KBUnusable(f"holds {entities:,} entities; a backend is checked on one of at most {MOST_ENTITIES:,}")
@@ -46,7 +46,7 @@ def check_kb(name: str, kb: KnowledgeBase) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contract:
-    """A knowledge base and its reference, with the rows of all its entities in each."""
+    """A knowledge base and its reference, with the rows of all entities in each."""
 
     kb: KnowledgeBase
     rows: EntityRows
@@ -55,7 +55,7 @@ class Contract:
 
     @classmethod
     def over(cls, kb: KnowledgeBase, rows: EntityRows) -> "Contract":
-        """Read all that a knowledge base lists into a reference."""
+        """Return a contract with a reference that holds everything a knowledge base lists."""
         ids, relations, types = kb.ids(rows), kb.relations, kb.types
         by_row = dict(zip(rows.tolist(), ids, strict=True))
         reference = MemoryKB(
@@ -103,7 +103,7 @@ class Contract:
         return unique and len(self.kb.relation_names) == len(self.kb.relations)
 
     def groups(self, method: str, labels: str) -> bool:
-        """Compare the groups of entities that come in no order, each twice."""
+        """Compare the groups of entities in random order, each twice."""
         order = np.random.default_rng(7).permutation(np.tile(np.arange(len(self.rows)), 2))
         own, other = (
             _runs(getattr(self.kb, method)(self.rows[order])),
@@ -133,7 +133,7 @@ class Contract:
         return counted and pairs == expected and _runs(self.kb.incoming_relations_of(self.rows)) == relations
 
     def objects(self) -> bool:
-        """Compare the objects of every entity under every relation."""
+        """Compare the objects of every entity and relation."""
         known = {relation: row for row, relation in enumerate(self.reference.relations)}
         labels = list(enumerate(self.kb.relations))
         for start in range(0, len(self.rows), _ENTITIES_AT_ONCE):
@@ -169,7 +169,7 @@ class Contract:
         return ({} if counts.keys() <= {UND} else dict(counts)) == self.kb.manifest.languages
 
     def parts(self) -> bool:
-        """Compare the parts of all names in each language with what their bearers say one by one."""
+        """Compare the roles of all names in each language with the names of their bearers."""
         matches = [match for matches in self.kb.lookup(list(self.reference.forms)).values() for match in matches]
         spoken = dict(zip(self.rows.tolist(), self.kb.names_of(self.rows), strict=True))
         return all(
@@ -192,7 +192,7 @@ class Contract:
         return set(stored) <= set(likely) and [run for run in possible if run in set(likely)] == likely
 
     def similar(self) -> bool:
-        # Longer than four letters, so that one left out keeps the similarity above the cutoff.
+        # Longer than four letters, so that a missing letter keeps the similarity above the cutoff.
         names = [form for form in sorted(self.reference.normal_forms) if len(form) > 4][:_MISSPELT]
         misspelt = [name[:2] + name[3:] for name in names]
         edited = [*misspelt, "", "x" * (LONGEST_NAME + 1)]
@@ -217,12 +217,12 @@ class Contract:
 
 
 def _runs(grouped: Grouped) -> list[list[int]]:
-    """Write groups out as lists."""
+    """Return groups as lists."""
     return [grouped.values[first:last].tolist() for first, last in pairwise(grouped.starts.tolist())]
 
 
 def _look_up(kb: KnowledgeBase, forms: list[str]) -> dict[str, dict[tuple[int, str], set[str]]]:
-    """Write a look-up as sets: by form, rewriting and spelling the ids of the entities, as name or alias alike."""
+    """Return a look-up as sets of ids by form, rewriting and spelling, with names and aliases alike."""
     bearers: dict[str, dict[tuple[int, str], set[str]]] = {}
     for form, matches in kb.lookup(forms).items():
         for match in matches:

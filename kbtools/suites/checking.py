@@ -1,4 +1,4 @@
-"""A plugin is found, and held to the contract of its kind, on a small knowledge base with questions.
+"""The check of a plugin against the contract of its kind, on a small knowledge base with questions.
 
 from kbtools.suites import check_plugin
 
@@ -40,20 +40,19 @@ _SUITES = {
     RANKERS: check_ranker,
     PRUNERS: check_pruner,
 }
-"""The suites of plugins that need no file; those of readers and backends do."""
+"""The suites of plugins that need no sample; readers and backends need one."""
 
 _METHODS = {TAGGERS: "spans", RANKERS: "fit", PRUNERS: "links", READERS: "read", BACKENDS: "lookup"}
-"""A method that only one kind of plugin has; scorers of both kinds have `score` alone, with `which` for subjects."""
+"""A method that only one kind of plugin has; both kinds of scorers only have `score`, with `which` for subjects."""
 
 
 def check_plugin(name: str, *, kind: str | None = None, sample: Path | None = None) -> Iterator[str]:
-    """Check a plugin by its name or as module:Class, and yield each claim that holds.
+    """Check a plugin, given by name or as module:Class, and yield each claim that holds.
 
-    `kind` is one of `kbtools plugins`, needed where the name does not tell it; `sample` is a small file for a reader,
-    a small knowledge base for a backend.
+    `kind` is a kind in `kbtools plugins`, needed if the name is ambiguous; `sample` is a small file for a reader, a
+    small knowledge base for a backend.
 
-    Raises BrokenPlugin at the first claim that does not hold, UnknownPlugin for a name that is offered by no kind, or
-    by several.
+    Raises BrokenPlugin at the first claim that fails, UnknownPlugin if no kind or several have the name.
     """
     group = group_of(name, kind)
     if group == READERS:
@@ -62,7 +61,7 @@ def check_plugin(name: str, *, kind: str | None = None, sample: Path | None = No
 
 
 def group_of(name: str, kind: str | None) -> str:
-    """Find the group of entry points that a plugin belongs to."""
+    """Return the group of entry points of a plugin."""
     if kind:
         groups = [group for group, noun in KINDS.items() if noun == kind]
         if not groups:

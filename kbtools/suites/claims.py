@@ -1,4 +1,4 @@
-"""The common part of contract suites: a small knowledge base with questions, claims, and models to hold to them."""
+"""The common part of contract suites: a small knowledge base, questions, claims, and models to check."""
 
 import functools
 import tempfile
@@ -17,7 +17,7 @@ from kbtools.ranking.contracts import Trained
 from kbtools.text.question import MarkedQuestion, Question
 
 TOLERANCE = 1e-5
-"""The tolerance between two scores of one question: float32 sums in another order, about ten of its last digits."""
+"""Tolerance between two scores of a question, about ten units in the last place of a float32."""
 
 Claim = tuple[str, Callable[[], bool]]
 
@@ -66,15 +66,15 @@ QUESTIONS = (
 """Texts and mentions: short and long, empty, without a mention, in other scripts, misspelt."""
 
 LONG = "and so on " * 50
-"""A question longer than the others, to stand beside them."""
+"""A question longer than all others."""
 
 
 def check_claims(name: str, claims: Iterable[Claim]) -> Iterator[str]:
-    """Yield each claim that holds; raise BrokenPlugin at the first that does not, or where the plugin fails."""
+    """Yield each claim that holds; raise BrokenPlugin at the first that fails, or if the plugin raises an error."""
     for claim, holds in claims:
         try:
             holding, reason = holds(), ""
-        except Exception as error:  # the plugin's, of whatever kind
+        except Exception as error:  # any error of the plugin
             holding, reason = False, f" ({error!r})"
         if not holding:
             raise BrokenPlugin(f"plugin {name!r} breaks its contract: {claim}{reason}", name=name)
@@ -82,7 +82,7 @@ def check_claims(name: str, claims: Iterable[Claim]) -> Iterator[str]:
 
 
 def maker(group: str, name: str, *, untrained: object) -> Callable[[], Any]:
-    """Return a function that makes a plugin: from the argument of an untrained one, or as a small untrained model."""
+    """Return a function that makes a plugin, from the argument of an untrained one or as a small untrained model."""
     plugin = load_class(group, name)
     if not isinstance(plugin, Trained):
         return lambda: construct(name, lambda: plugin(untrained))
@@ -100,17 +100,17 @@ def is_trainable(plugin: object) -> bool:
 
 
 def close(scores: NDArray[Any], expected: NDArray[Any]) -> bool:
-    """Return whether two arrays of scores are the same up to rounding."""
+    """Return whether two arrays of scores are equal up to rounding."""
     return scores.shape == expected.shape and bool(np.allclose(scores, expected, rtol=TOLERANCE, atol=TOLERANCE))
 
 
 def _is_same(arrays: _Arrays, expected: _Arrays) -> bool:
-    """Return whether two lists of arrays are the same up to rounding."""
+    """Return whether two lists of arrays are equal up to rounding."""
     return len(arrays) == len(expected) and all(map(close, arrays, expected))
 
 
 def batch_claims(result: str, ask: Callable[[list[MarkedQuestion]], _Arrays]) -> list[Claim]:
-    """Return the claims that what a model says of a question depends on it alone; `ask` gives an array for each."""
+    """Return the claims that results for a question depend only on it; `ask` returns an array for each question."""
     questions = marked_questions()
     long = MarkedQuestion(Question.read(LONG), 0, 0)
     return [
@@ -128,7 +128,7 @@ def batch_claims(result: str, ask: Callable[[list[MarkedQuestion]], _Arrays]) ->
 
 
 def saved_and_loaded(model: Any, *loaded_with: object) -> Any:
-    """Return a model as it is rebuilt from the folder that it is saved to."""
+    """Return a model after saving and loading it."""
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder, "model"))
         return type(model).load(Path(folder, "model"), *loaded_with)

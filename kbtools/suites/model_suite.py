@@ -1,7 +1,7 @@
 """The contracts of scorers, taggers, rankers and pruners.
 
-A ranker learns from candidates whose gold one feature tells, but for noise; a tagger and vectors that know nothing
-guide a pruner.
+A ranker learns from candidates in which one feature marks the gold one, with noise. Pruners are guided by a uniform
+tagger and random vectors.
 """
 
 import tempfile
@@ -35,7 +35,7 @@ from kbtools.text.question import MarkedQuestion, Question
 from kbtools.text.rungs import Rung
 
 _LEARNED_FROM, _CANDIDATES = 300, 6
-"""Questions that a ranker learns from, and candidates of each: enough for leaves of a hundred candidates."""
+"""Questions that a ranker learns from, and candidates of each, enough for leaves of a hundred candidates."""
 
 
 def check_relation_scorer(name: str) -> Iterator[str]:
@@ -57,7 +57,7 @@ def check_relation_scorer(name: str) -> Iterator[str]:
 
 
 def _untrained_claims(name: str, plugin: Callable[[Sequence[str]], Any]) -> list[Claim]:
-    """Return the claims on a scorer that is made with the relations alone."""
+    """Return the claims about a scorer that is made only from the relations."""
 
     def score(relations: Sequence[str]) -> NDArray[Any]:
         return np.asarray(construct(name, lambda: plugin(relations)).score(marked_questions()))
@@ -100,7 +100,7 @@ def _has_finite_gradients(plugin: object) -> bool:
     with tempfile.TemporaryDirectory() as models:
         task = small_task(plugin, world(), marked_questions(), models=Path(models))
         task.network.train()
-        # One question after the other: an encoder takes texts of one length.
+        # One question at a time, since an encoder takes texts of one length.
         for row in range(len(task.lengths)):
             task.loss(np.array([row])).sum().backward()
     gradients = [parameter.grad for parameter in task.network.parameters() if parameter.grad is not None]
@@ -123,8 +123,8 @@ def _every_subject() -> NDArray[np.uint32]:
 
 
 def _score_all(name: str, scorer: Any, questions: list[MarkedQuestion]) -> NDArray[np.float64]:
-    """Score every entity under every question: (questions, entities)."""
-    # For every question, for every entity: one row.
+    """Return the score of every entity for every question: (questions, entities)."""
+    # One row for each entity of each question.
     which = np.repeat(np.arange(len(questions)), len(_every_subject()))
     subjects = np.tile(_every_subject(), len(questions))
     scores = as_scores(scorer.score(questions, which=which, subjects=subjects), scorer=name, shape=(len(subjects),))
@@ -173,10 +173,10 @@ def _has_vectors(scorer: VectorScorer) -> bool:
 
 
 class EvenTagger:
-    """A tagger that holds every n-gram equally probable."""
+    """A tagger in which every n-gram is equally probable."""
 
     def spans(self, questions: Sequence[Question]) -> list[NDArray[np.float64]]:
-        # n words have n (n + 1) / 2 spans: the upper triangle shares the probability evenly.
+        # n words have n (n + 1) / 2 spans, the upper triangle, which share the probability equally.
         counts = [len(words_of(question)) for question in questions]
         return [
             np.where(np.triu(np.ones((count, count))) == 1, -np.log(max(1, count * (count + 1) / 2)), -np.inf)
@@ -229,7 +229,7 @@ def _spans_of(tagger: Any, questions: list[MarkedQuestion]) -> list[NDArray[np.f
 
 
 def _is_triangular(span: NDArray[np.float64]) -> bool:
-    # The upper triangle, diagonal included, is the spans that end where they begin or later.
+    # The upper triangle with its diagonal holds the spans that do not end before they begin.
     upper = np.triu(np.ones(span.shape, dtype=bool))
     return bool(np.isfinite(span[upper]).all() and (span[~upper] == -np.inf).all())
 
@@ -249,7 +249,7 @@ def check_ranker(name: str) -> Iterator[str]:
 
 
 def _draw_candidates(*, seed: int) -> tuple[Features, NDArray[np.bool_]]:
-    """Draw candidates with three features; the first usually marks the gold candidate of each question."""
+    """Return random candidates with three features, the first of which usually marks the gold candidate."""
     random = np.random.default_rng(seed)
     values = random.normal(size=(_LEARNED_FROM * _CANDIDATES, 3))
     liked = (values[:, 0] + 0.1 * random.normal(size=len(values))).reshape(_LEARNED_FROM, _CANDIDATES)
@@ -287,13 +287,13 @@ def _ranker_claims(name: str, make: Callable[[], Any]) -> list[Claim]:
 
 
 def _embed_evenly(questions: Sequence[MarkedQuestion]) -> NDArray[np.float32]:
-    """Embed every question as the first direction."""
+    """Return the same vector for every question."""
     return np.tile(np.eye(3, dtype=np.float32)[0], (len(questions), 1))
 
 
 def check_pruner(name: str) -> Iterator[str]:
     """Check a pruner, and yield each claim that holds."""
-    # Vectors that mean nothing: the contract of a dense pruner does not depend on what is near.
+    # Random vectors, since the contract does not depend on what is near.
     kb: Any = world()
     count = kb.manifest.counts["entities"].unique
     vectors = np.random.default_rng(7).normal(size=(count, 3)).astype(np.float32)
@@ -346,5 +346,5 @@ def _are_entities(rows: NDArray[np.uint32], entities: int) -> bool:
 
 
 def _spelt(links: list[Link]) -> list[object]:
-    """Write links out as what can be compared."""
+    """Return links in a comparable form."""
     return [(*link[:5], link.entities.tolist(), *link[6:]) for link in links]

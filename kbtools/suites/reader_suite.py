@@ -1,4 +1,4 @@
-"""The contract of readers, on a small file that one reads."""
+"""The contract of readers, checked on a small file."""
 
 import tempfile
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ from kbtools.suites.claims import Claim, check_claims
 _KINDS: tuple[SourceKind, ...] = ("any", *SCHEMAS)
 
 _DAMAGED = b"\0\xff\n"
-"""A line that is text in no format."""
+"""A line that is invalid in every format."""
 
 _IDS = {"subject", "relation", "object", "entity", "type", "old", "new"}
-"""Columns that hold ids."""
+"""Columns of ids."""
 
 
 def check_reader(name: str, sample: Path | None = None) -> Iterator[str]:
@@ -35,21 +35,21 @@ def check_reader(name: str, sample: Path | None = None) -> Iterator[str]:
 
 
 def _find_kind(name: str, sample: Path) -> SourceKind:
-    """Find the kind of rows that a file holds: the first that is read from it."""
+    """Return the first kind of rows that can be read from a file."""
     for kind in _KINDS:
         try:
             if any(Reading(Source(sample, kind), ReadOptions(format=name, max_bad=1.0)).batches()):
                 return kind
         except InputError as error:
-            refused = error
+            refusal = error
         else:
-            refused = SourceMissing(f"{sample}: reader {name!r} finds no row in it")
-    raise refused
+            refusal = SourceMissing(f"{sample}: reader {name!r} finds no row in it")
+    raise refusal
 
 
 @dataclass(frozen=True, slots=True)
 class _Contract:
-    """A reader and its file; `folder` is for a copy with a damaged line."""
+    """A reader and its file; `folder` is for a damaged copy."""
 
     reader: str
     sample: Path
@@ -73,12 +73,12 @@ class _Contract:
         ]
 
     def read(self, path: Path | None = None) -> tuple[list[RecordBatch], Skips]:
-        """Read the file, or another, as `kbtools index` does; give the batches and the account."""
+        """Return the batches and skipped lines of the file, or of another one, as `kbtools index` reads it."""
         reading = Reading(Source(path or self.sample, self.kind), self.options)
         return list(reading.batches()), reading.skips
 
     def read_line_by_line(self) -> tuple[list[RecordBatch], Skips]:
-        """Read the file in blocks of one line each."""
+        """Return the same, read in blocks of one line."""
         text = b"".join(block.text for block in read_blocks(self.sample))
         blocks = [Block(line + b"\n", number) for number, line in enumerate(text.split(b"\n")[:-1], 1)]
         source, skips = Source(self.sample, self.kind), Skips(str(self.sample), self.options.max_bad)
@@ -108,13 +108,13 @@ class _Contract:
         return False
 
     def ignores_blocks(self) -> bool:
-        """Compare the rows of the kind that is wanted, since `kbtools index` leaves out the others."""
+        """Compare rows of the requested kind; `kbtools index` drops other kinds."""
         whole, pieces = _rows(self.read()[0]), _rows(self.read_line_by_line()[0])
         return all(pieces[kind] == whole[kind] for kind in whole)
 
 
 def _rows(batches: list[RecordBatch]) -> dict[Kind, list[object]]:
-    """Collect the rows of every kind, in order."""
+    """Return the rows of every kind, in order."""
     collected: dict[Kind, list[object]] = {}
     for batch in batches:
         collected.setdefault(batch.kind, []).extend(batch.table.to_pylist())
@@ -132,7 +132,7 @@ def _is_whole(batch: RecordBatch) -> bool:
 
 
 def _is_storable(batch: RecordBatch) -> bool:
-    """Return whether every id is canonical and every text can be written as UTF-8."""
+    """Return whether every id is canonical and every text is valid UTF-8."""
     for column, values in batch.table.to_pydict().items():
         texts = [value for value in values if isinstance(value, str)]
         if flaw(*texts) or not (column == "language" or all(text.strip() for text in texts)):

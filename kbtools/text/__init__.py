@@ -1,1 +1,1 @@
-"""Words: normal forms, tokens, n-grams, and the rungs between a question's words and a name."""
+"""Words: normal forms, tokens, n-grams, and the rungs between words of a question and a name."""

@@ -1,4 +1,4 @@
-"""The commonness of English words, by SCOWL's levels: it tells the word `rest` from the name `REST`."""
+"""The frequency class of English words, from SCOWL's levels, which separates the word `rest` from the name `REST`."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
@@ -7,19 +7,19 @@ from importlib.resources import files
 from kbtools.text.function_words import FUNCTION_WORDS
 
 _ENDINGS = ("s", "es", "ed", "d", "ing", "ly", "er", "r", "ers", "rs", "est", "st", "ness")
-"""Endings of words that stand in the table without them; an `e`, or a letter doubled, may have been lost before it."""
+"""Endings that words in the table lack; before them an `e` or a doubled letter may be missing."""
 
 _SHORTEST_BASE = 3
 
 UNKNOWN, ORDINARY, COMMON, VERY_COMMON, FUNCTION = range(5)
-"""A word that is in no small dictionary, such as a name; the levels 35, 20 and 10 of SCOWL; a function word."""
+"""A word outside the table, such as a name; SCOWL's levels 35, 20 and 10; a function word."""
 
 _WORDS_REMEMBERED = 100_000
 
 
 @cache
 def _word_levels() -> Mapping[str, int]:
-    """Read the table that `benchmarks/make_word_tables.py` makes."""
+    """Return the table made by `benchmarks/make_word_tables.py`."""
     lines = files("kbtools.text").joinpath("english_words.txt").read_text(encoding="utf-8").splitlines()
     return {
         word: level
@@ -29,7 +29,7 @@ def _word_levels() -> Mapping[str, int]:
 
 
 def bases_of(word: str) -> Iterator[str]:
-    """Yield what a word may be a form of: `story` of `stories`, `stop` of `stopped`."""
+    """Yield possible base forms of a word: `story` for `stories`, `stop` for `stopped`."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(base := word[: -len(ending)]) >= _SHORTEST_BASE:
             yield base

@@ -1,4 +1,4 @@
-"""Function words: they open questions and hold sentences together, and rarely name what a question is about."""
+"""Function words, which structure questions and rarely name their topic."""
 
 from functools import lru_cache
 
@@ -13,7 +13,7 @@ STOP_WORDS = frozenset(
 
 AUXILIARIES = frozenset("am are be been being can could did do does had has have is should was were will would".split())
 
-# The next two: words that stand outside the mention of FBSQ's training questions 25 times or more.
+# The next two: words that are outside the mention at least 25 times in FBSQ's training questions.
 CONTEXT_WORDS = frozenset(
     """affiliated apart appear associated authored based begin began belong birthed born buried called came categorized
     cause caused classified compose composed considered contain contained contains contribute create created deals
@@ -23,28 +23,28 @@ CONTEXT_WORDS = frozenset(
     performs play played plays produce produced published recorded released sang serve signed someone sort spoken take
     titled took treat type types used uses using within work worked write writes written wrote""".split()
 )
-"""Words that questions are made of, one in twenty of them or fewer inside a name: where they stand, no name does."""
+"""Words of questions that are inside a name at most once in twenty; they separate names."""
 
 COMMON_WORDS = frozenset(
     """call come comes famous favorite give gives goes know like live lived look make most people run runs sing sings
     start takes turn want went works""".split()
 )
-"""Words of questions and names alike: no misspellings of other words."""
+"""Words of both questions and names, which are not misspellings."""
 
 FUNCTION_WORDS = STOP_WORDS | QUESTION_WORDS
 
 _FORMS_REMEMBERED = 100_000
-"""Forms whose meaning is remembered: most questions share their words."""
+"""Forms whose result is cached, since most questions share their words."""
 
 
 def has_word(form: str) -> bool:
-    """Return whether a form has a word at all."""
+    """Return whether a form has a word."""
     return form[:1].isalnum() or any(map(str.isalnum, form))
 
 
 @lru_cache(_FORMS_REMEMBERED)
 def has_content(form: str) -> bool:
-    """Return whether a form has meaning: not function words alone; marks do in a title such as `!!!`."""
+    """Return whether a form is more than function words; punctuation such as `!!!` counts as a title."""
     if not has_word(form):
         return len(form) > 2 and not form.startswith("..")
     return not FUNCTION_WORDS.issuperset(form.split(" "))

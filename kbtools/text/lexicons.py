@@ -1,6 +1,6 @@
-"""The words of languages: those that hold sentences together, and what words of questions hint at.
+"""Lexicons of languages: their function words, and words of questions that hint at relations.
 
-English has tables of its own, which were measured on questions; see `function_words` and `common_words`.
+The English tables were measured on questions; see `function_words` and `common_words`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,11 +13,11 @@ from kbtools.text.normaliser import fold, split_words
 ENGLISH = "en"
 
 _UMLAUTS = {"ae": "a", "oe": "o", "ue": "u"}
-"""Umlauts as who lacks the keys writes them; folding leaves the letters alone."""
+"""Umlauts spelt with two letters; folding does not change them."""
 
 
 class Label(str):
-    """A text that is in a language."""
+    """A text with a language."""
 
     language: str
 
@@ -29,19 +29,19 @@ class Label(str):
 
 
 def language_of(text: str) -> str:
-    """Return the language of a text, English for one that does not say it."""
+    """Return the language of a text, English by default."""
     return base_language(getattr(text, "language", ENGLISH))
 
 
 def base_language(tag: str) -> str:
-    """Return the language that a tag is a region of, or itself."""
+    """Return the language of a tag without its region."""
     return tag.partition("-")[0]
 
 
 class Lexicon(NamedTuple):
-    """The words of a language, folded: `hints` has for a word of questions those of relations that it hints at.
+    """The folded words of a language; `hints` maps a word of questions to words of relations.
 
-    In the table of these, question words stand behind a question mark.
+    In the table of hints, question words have a question mark in front.
     """
 
     language: str
@@ -55,19 +55,19 @@ class Lexicon(NamedTuple):
 
 @cache
 def lexicon(language: str) -> Lexicon:
-    """Return the words of a language, none of one that no table has."""
-    words_alone = [words for tag, words in _table("function_words.txt") if tag == language]
+    """Return the lexicon of a language, empty if there is no table of it."""
+    texts = [words for tag, words in _table("function_words.txt") if tag == language]
     hints: dict[str, list[str]] = {}
     for tag, words, hinted in _table("question_words.txt"):
         if tag == language:
-            words_alone += [words] if words.startswith("?") else []
+            texts += [words] if words.startswith("?") else []
             for word in _folded(words):
                 hints.setdefault(respelt(language, word), []).extend(_folded(hinted))
-    return Lexicon(language, frozenset(_folded(*words_alone)), hints)
+    return Lexicon(language, frozenset(_folded(*texts)), hints)
 
 
 def reads_english(languages: Sequence[str]) -> bool:
-    """Return whether the words of English count in languages: where none is given, or one has no table of its own."""
+    """Return whether English words apply: no language is given, or one has no table."""
     return not all(lexicon(base_language(language)).function_words for language in languages) or not languages
 
 
@@ -77,28 +77,28 @@ def function_words(languages: Iterable[str]) -> frozenset[str]:
 
 
 def hinting_words(languages: Iterable[str]) -> frozenset[str]:
-    """Return the words of questions in some languages that speak of a relation."""
+    """Return the words of questions in some languages that hint at a relation."""
     return frozenset().union(*(lexicon(base_language(language)).hints for language in languages))
 
 
 def weak_words(languages: Sequence[str]) -> frozenset[str]:
-    """Return the words that questions in some languages are made of."""
+    """Return the function words and hinting words of languages."""
     return function_words(languages) | hinting_words(languages)
 
 
 def _table(name: str) -> Iterator[list[str]]:
-    """Yield the rows of a table beside this module; the first column is the language."""
+    """Yield the rows of a table; the first column is the language."""
     for line in files("kbtools.text").joinpath(name).read_text(encoding="utf-8").splitlines():
         yield line.split("\t")
 
 
 def _folded(*texts: str) -> list[str]:
-    """Return the words of texts as questions have them."""
+    """Return the folded words of texts."""
     return split_words(fold(" ".join(texts)))
 
 
 def respelt(language: str, word: str) -> str:
-    """Return a folded word without the second letters of German umlauts, wherever these may stand."""
+    """Return a folded German word without the second letter of umlauts; other words are unchanged."""
     if language == "de":
         for spelt, letter in _UMLAUTS.items():
             word = word.replace(spelt, letter)

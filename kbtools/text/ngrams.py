@@ -1,4 +1,4 @@
-"""The n-grams of a question, W(q) of the paper: every run of its words, with the forms to look it up under."""
+"""The n-grams of a question, W(q) of the paper: every run of its words, with the forms to look up."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -12,19 +12,19 @@ from kbtools.text.rewritings import APOSTROPHE, join_apostrophes
 from kbtools.text.rungs import Form
 
 _LONGEST_PUNCTUATION = 16
-"""Marks of a name without words: those of FBSQ have three at most."""
+"""The most punctuation marks of a name without words; FBSQ has at most three."""
 
 _LONGEST_RUN = 256
-"""Marks in a row that are read; a longer run is no title, and its n-grams grow with its square."""
+"""The most marks in a row that are read; a longer run is not a title, and n-grams grow with its square."""
 
 _MOST_APOSTROPHES = 2
-"""Apostrophes of one n-gram, `rock 'n' roll` has two; each adds one to the lengths that are tried."""
+"""The most apostrophes of an n-gram, as in `rock 'n' roll`; each adds one to the lengths tried."""
 
 
 class Ngram(NamedTuple):
-    """Tokens `first` to `last` of a question; `form` is what a name must be stored under to match.
+    """Tokens `first` to `last` of a question; a name matches if it is stored under `form`.
 
-    `reading` says how the form was made: as the words stand, by leaving out an apostrophe, or written otherwise.
+    `reading` is how the form was made: as written, without an apostrophe, or rewritten.
     """
 
     form: str
@@ -36,41 +36,40 @@ class Ngram(NamedTuple):
 
     @property
     def joined(self) -> bool:
-        """Return whether an apostrophe of the question was left out."""
+        """Return whether an apostrophe of the question was removed."""
         return self.reading is Form.APOSTROPHE
 
 
 _NEW = partial(tuple.__new__, Ngram)
 
 Runs = Callable[[Sequence[str], frozenset[int]], Iterable[tuple[int, int]]]
-"""Lists runs of words whose number is among some lengths: the first and the last word of each, the shorter first."""
+"""A function that returns runs of words with some lengths: first and last word of each, shorter first."""
 
 
 def every_run(words: Sequence[str], lengths: frozenset[int]) -> list[tuple[int, int]]:
-    """List every run of words that has one of some lengths."""
+    """Return every run of words with one of some lengths."""
     most = len(words)
     wanted = sorted(lengths.intersection(range(1, most + 1)))
     return [(first, first + length - 1) for length in wanted for first in range(most - length + 1)]
 
 
 def ngrams(question: Question, *, lengths: Iterable[int], likely: Runs = every_run) -> list[Ngram]:
-    """List the n-grams whose number of words is in `lengths`, then the runs of punctuation.
+    """Return the n-grams whose number of words is in `lengths`, then the runs of punctuation.
 
-    A knowledge base knows how many words its names have, so that a question of thousands of words costs no more
-    than its own length times the few lengths that occur; and which runs of words are likely, so that few are made.
+    The lengths of a knowledge base's names keep a long question linear; `likely` excludes more runs.
     """
     words = [(position, token) for position, token in enumerate(question.tokens) if token.is_word]
     texts = [token.text for _, token in words]
     wanted = frozenset(lengths)
-    # A form is cut out of all words, which takes a third of the time of joining its own.
-    spoken = " ".join(texts)
+    # A form is cut out of the joined words, which takes a third of the time of joining it.
+    joined = " ".join(texts)
     behind = list(accumulate([len(text) + 1 for text in texts]))
     before = [0, *behind]
     every: list[Ngram] = []
     for first, last in likely(texts, wanted):
         (begin, opening), (end, closing) = words[first], words[last]
-        # Made of tuples as they are: calling the class takes three times as long.
-        form = spoken[before[first] : behind[last] - 1]
+        # Built as bare tuples: calling the class takes three times as long.
+        form = joined[before[first] : behind[last] - 1]
         every.append(_NEW((form, begin, end, opening.start, closing.end, Form.NORMAL)))
     if len(words) < len(question.tokens):
         if APOSTROPHE.search(question.text):
@@ -80,7 +79,7 @@ def ngrams(question: Question, *, lengths: Iterable[int], likely: Runs = every_r
 
 
 def _joined_ngrams(question: Question, words: list[tuple[int, Token]], wanted: list[int]) -> Iterator[Ngram]:
-    """Yield the n-grams with an apostrophe inside, as if it were not there."""
+    """Yield the n-grams with an apostrophe inside, without it."""
     text = question.text
     apostrophes = min(len(APOSTROPHE.findall(text)), _MOST_APOSTROPHES)
     for length in sorted({length + more for length in wanted for more in range(1, apostrophes + 1)}):
@@ -96,7 +95,7 @@ def _joined_ngrams(question: Question, words: list[tuple[int, Token]], wanted: l
 
 
 def _punctuation_ngrams(question: Question) -> Iterator[Ngram]:
-    """Yield the runs of punctuation, whole and in part, spaces left out: names such as `!!!` or `( )` are no more."""
+    """Yield all runs of punctuation without spaces, for names such as `!!!` or `( )`."""
     marks: list[_Mark] = []
     for position, token in enumerate(question.tokens):
         if token.is_word:
@@ -108,7 +107,7 @@ def _punctuation_ngrams(question: Question) -> Iterator[Ngram]:
 
 
 class _Mark(NamedTuple):
-    """A mark of a run of punctuation, and where it stands."""
+    """A punctuation mark and its place."""
 
     form: str
     token: int
@@ -117,7 +116,7 @@ class _Mark(NamedTuple):
 
 
 def _marks_of(position: int, token: Token, text: str) -> Iterator[_Mark]:
-    """Take a run of punctuation apart: a character is one mark, though it fold to several (`…`) or be unseen."""
+    """Yield the marks of a run of punctuation, one per visible character, even if it folds to several (`…`)."""
     for start in range(token.start, token.end):
         form = fold_character(text[start])
         if form:
@@ -125,7 +124,7 @@ def _marks_of(position: int, token: Token, text: str) -> Iterator[_Mark]:
 
 
 def _runs(marks: list[_Mark]) -> Iterator[Ngram]:
-    """Yield every run of marks up to the length of names of punctuation."""
+    """Yield every run of marks up to the longest name of punctuation."""
     if len(marks) > _LONGEST_RUN:
         return
     for offset, first in enumerate(marks):

@@ -1,4 +1,4 @@
-"""Text that is safe where it is shown: it commands no terminal, breaks no line, and is no mark of a page."""
+"""Text made safe for display in terminals, on single lines, in HTML and in Markdown."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,39 +6,39 @@ from html import escape
 
 UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u2028\u2029"  # control characters, separators of lines
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi controls, which make a terminal show another order
-    "\ud800-\udfff]"  # lone surrogates: bytes of a path that are no UTF-8
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi controls, which change the order of letters
+    "\ud800-\udfff]"  # lone surrogates: bytes of a path that are not UTF-8
 )
 
 _LONGEST_SHOWN = 2_000
-"""Characters of an error that are shown: a long path and a sentence."""
+"""The most characters shown of an error, enough for a long path and a sentence."""
 
 _MARKS = re.compile(r"[\\`*_\[\]|~#]")
-"""Characters that mean something to Markdown within a line; those of HTML are escaped before."""
+"""Characters with a meaning inside a line of Markdown; those of HTML are escaped before."""
 
 
 def visible(text: str) -> str:
-    r"""Write what a terminal would obey or cannot show as escapes: `\x1b`, `\u202e`, `\udcff`."""
+    r"""Return a text with control characters and others that a terminal cannot show as escapes: `\x1b`, `\u202e`."""
     return UNPRINTABLE.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
 
 
 def shortened(text: str, most: int = _LONGEST_SHOWN) -> str:
-    """Return a text as it is, or the beginning and the end of a long one: an error may repeat what a file holds."""
+    """Return a text, cut in the middle if it is long, as errors may quote the content of a file."""
     return text if len(text) <= most else f"{text[: most // 2]} [...] {text[-most // 2 :]}"
 
 
 def html_text(text: str) -> str:
-    """Write a text so that a page of HTML shows it as it is."""
+    """Return a text escaped for HTML."""
     return escape(visible(text))
 
 
 def markdown_text(text: str) -> str:
-    """Write a text so that Markdown shows it as it is, on one line: neither marks, nor tags, nor table cells."""
+    """Return a text on one line, escaped for Markdown and its tables."""
     return _MARKS.sub(r"\\\g<0>", escape(visible(" ".join(text.split())), quote=False))
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Lay texts and numbers out as a table of HTML; None is an empty cell."""
+    """Return an HTML table of texts and numbers; None becomes an empty cell."""
     lines = [("th", head), *(("td", row) for row in rows)]
     cells = (
         "".join(f"<{cell}>{'' if value is None else html_text(str(value))}</{cell}>" for value in row)

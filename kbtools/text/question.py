@@ -1,4 +1,4 @@
-"""A question as given, its tokens with offsets into that text, and which of its words name the subject."""
+"""A question, its tokens with offsets, and the words that name the subject."""
 
 import html
 import re
@@ -21,25 +21,26 @@ UNSPACED = re.compile(
     "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff]"
 )
-"""Letters of Thai, Lao, Tibetan, Burmese, Khmer, Japanese and Chinese, which are written without spaces."""
+"""Letters of Thai, Lao, Tibetan, Burmese, Khmer, Japanese and Chinese, written without spaces."""
 
 MOST_RUNS = 10_000
-"""Runs of letters or of marks that are read of a question; the longest of SimpleQuestions has 36 words."""
+"""The most words and runs of punctuation read of a question; the longest of SimpleQuestions has 36 words."""
 
 MOST_LETTERS = 2_000
-"""Letters of scripts without spaces that are read of a question. A name may begin and end at each, so that they are
-looked up two dozen times: 10,000 take three seconds, as many as are read half a second."""
+"""The most letters of scripts without spaces read of a question: a name may begin and end at each, which takes half a
+second for this many and three for 10,000."""
 
 _REACH = 64
-"""Words on either side of a mention that speak of the relation, more than a question of SimpleQuestions has. Without
-a limit, scoring every mention beside all other words grows with the square: 2 s for 4,000 characters."""
+"""Words read before and after a mention, more than questions of SimpleQuestions have. Without this limit, scoring all
+mentions takes quadratic time: 2 s for 4,000 characters."""
 
 _RUN = re.compile(rf"{UNSPACED.pattern}|(?:(?!{UNSPACED.pattern})\w)+|[^\w\s]+")
-"""A letter of a script without spaces is a run of its own: names may begin and end at each."""
+"""Runs of letters or punctuation; each letter of a script without spaces is a run, since names may begin and end
+there."""
 
 
 class Token(NamedTuple):
-    """A word or a run of punctuation: `text` is folded, `start` and `end` are characters of the question."""
+    """A word or a run of punctuation: `text` is folded, `start` and `end` are character offsets in the question."""
 
     text: str
     start: int
@@ -51,7 +52,7 @@ _NEW = partial(tuple.__new__, Token)
 
 
 def tokenise(text: str) -> list[Token]:
-    """Split a question into words and runs of punctuation, in order; no character but space is lost.
+    """Return the words and runs of punctuation of a question, in order, without spaces.
 
     The words, joined by spaces, are the normal form of the text.
     """
@@ -59,13 +60,13 @@ def tokenise(text: str) -> list[Token]:
 
 
 def plain_tokens(text: str) -> list[Token]:
-    """Split a text into words and runs of punctuation by its characters."""
+    """Return the words and runs of punctuation of a text without HTML entities."""
     return ascii_tokens(text) if text.isascii() else character_tokens(text)
 
 
 def ascii_tokens(text: str) -> list[Token]:
-    """Split a text of ASCII, as most questions are, in a third of the time that any text takes."""
-    # Made of tuples as they are: calling the class takes twice as long.
+    """Return the tokens of an ASCII text, in a third of the time that other texts take."""
+    # Built as bare tuples: calling the class takes twice as long.
     return [
         _NEW(("and", *match.span(), True) if match[0] == "&" else (match[0], *match.span(), match.lastindex == 1))
         for match in _ASCII_TOKENS.finditer(text.lower())
@@ -73,7 +74,7 @@ def ascii_tokens(text: str) -> list[Token]:
 
 
 def character_tokens(text: str) -> list[Token]:
-    """Split any text by the kind of each folded character."""
+    """Return the tokens of any text by the kind of each folded character."""
     tokens = []
     for start, end in _character_spans(text):
         folded = fold(text[start:end])
@@ -85,7 +86,7 @@ def character_tokens(text: str) -> list[Token]:
 
 
 def _unescaped_tokens(text: str) -> list[Token]:
-    """Split a text with HTML entities (`&amp;`); a character spans all letters of its entity."""
+    """Return the tokens of a text with HTML entities (`&amp;`); a character spans its whole entity."""
     decoded = ""
     places: list[tuple[int, int]] = []
     for match in _ENTITY_OR_CHARACTER.finditer(text):
@@ -99,7 +100,7 @@ def _unescaped_tokens(text: str) -> list[Token]:
 
 
 def _character_spans(text: str) -> list[tuple[int, int]]:
-    """Find the tokens of any text by the kind of each folded character."""
+    """Return the start and end of each token by the kind of each folded character."""
     spans: list[tuple[int, int]] = []
     start, kind = 0, " "
     for position, character in enumerate(text):
@@ -116,7 +117,7 @@ def _character_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _character_kind(character: str) -> str:
-    """Return the kind of a character: word, punctuation, `&`, space, or a mark that joins what precedes it."""
+    """Return the kind of a character: word, punctuation, `&`, space, or a mark that joins the one before."""
     if character.isspace():
         return " "
     folded = fold_character(character)
@@ -132,7 +133,7 @@ def _character_kind(character: str) -> str:
 @quick_record
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as given, and the tokens of what is read of it: all but the end of a very long one."""
+    """A question and its tokens, without the end of a very long one."""
 
     text: str
     tokens: tuple[Token, ...]
@@ -143,33 +144,33 @@ class Question:
 
     @property
     def unread(self) -> int:
-        """Count the characters that are not read, spaces at the ends left out."""
+        """Return the number of characters that are not read, without surrounding spaces."""
         return len(self.text[_end_of_reading(self.text) :].strip())
 
 
 def _end_of_reading(text: str) -> int:
-    """Find where the last run ends that is read."""
-    # A text has no more letters and no more runs than characters.
+    """Return the end of the last run that is read."""
+    # A text has at least as many characters as letters or runs.
     limits = [(UNSPACED, MOST_LETTERS), (_RUN, MOST_RUNS)]
     return min((_nth_end(pattern, text, most) for pattern, most in limits if len(text) > most), default=len(text))
 
 
 def _nth_end(pattern: re.Pattern[str], text: str, number: int) -> int:
-    """Find where the match of a number ends, or the text where there are fewer."""
+    """Return the end of the n-th match, or of the text if there are fewer."""
     return next((match.end() for match in islice(pattern.finditer(text), number - 1, None)), len(text))
 
 
 @quick_record
 @dataclass(frozen=True, slots=True)
 class MarkedQuestion:
-    """A question and the characters of it that name the subject; the rest speaks of the relation."""
+    """A question and the characters that name the subject; the rest is about the relation."""
 
     question: Question
     start: int
     end: int
 
     def words(self, *, symbol: str | None = None) -> list[str]:
-        """List the words around the mention, within reach, with one symbol in its place if one is given."""
+        """Return the words near the mention, with the mention as one symbol if given."""
         words = []
         for token in self.tokens_within_reach():
             if token.is_word:
@@ -178,7 +179,7 @@ class MarkedQuestion:
         return [word for at, word in enumerate(words) if word != symbol or words[at - 1 : at] != [word]]
 
     def context(self) -> list[str]:
-        """List the words outside the mention, within reach."""
+        """Return the words outside the mention, within reach."""
         start, end = self.start, self.end
         return [
             text

@@ -1,5 +1,5 @@
-"""Every way to read the words of a question as a name: as they stand, written otherwise, by the table of variants of
-the owner of a knowledge base, and inside words of scripts without spaces or before Korean particles."""
+"""All readings of a question's words as names: as written, rewritten, by the user's table of variants, and inside words
+of scripts without spaces or before Korean particles."""
 
 import re
 import unicodedata
@@ -19,39 +19,39 @@ from kbtools.text.rungs import Form
 from kbtools.text.variants import CONJUNCTIONS, is_special, variant_forms
 
 OUTER = QUESTION_WORDS | AUXILIARIES
-"""Words that an n-gram neither begins nor ends with if it is written otherwise."""
+"""Words with which a rewritten n-gram neither begins nor ends."""
 
 MOST_WRITTEN = 8
-"""Words of an n-gram that may be written otherwise: each adds some ten forms to look up."""
+"""The most words of a rewritten n-gram; each adds about ten forms to look up."""
 
 _MOST_REWRITTEN = 32
-"""Ways to write an n-gram by the table of an owner."""
+"""The most rewritings of an n-gram by the user's table."""
 
 _PARTICLE = re.compile(
     "(?<=[\uac00-\ud7a3])(?:은|는|이|가|을|를|의|에|에서|에게|에는|에서는|에도|와|과|로|으로|도|만|까지|부터|보다|처럼|"
     "하고|이나|나|이랑|랑|께|께서|한테|이란|란|이라는|라는|이다|입니다|인가요|인가|이야|야|이며|며)"
 )
-"""Korean particles, which are written without a space behind a name."""
+"""Korean particles, which follow a name without a space."""
 
 _DIVIDED = re.compile(rf"(?<={UNSPACED.pattern}) (?={UNSPACED.pattern})")
-"""The place of a mark inside a name, `スター・ウォーズ`, that is written without it too."""
+"""The place of a mark inside a name, `スター・ウォーズ`, which may be omitted."""
 
 _HINT = re.compile(rf"{UNSPACED.pattern}|[\uac00-\ud7a3]")
 
 _SHORTEST_INNER = 2
-"""Characters of a name that is found inside a word: one is a part of too many."""
+"""Fewest characters of a name inside a word; a single one occurs in too many words."""
 
 _LONGEST_INNER = 24
-"""Characters of a name that begins or ends inside a word; the forms to look up grow with them."""
+"""The most characters of a name that begins or ends inside a word, which limits the forms to look up."""
 
 HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
-"""The place inside a word where another may begin: `#NewYork`, `route66`."""
+"""A place inside a word where another may begin: `#NewYork`, `route66`."""
 
 _SHORTEST_DIVIDED, _LONGEST_DIVIDED, _SHORTEST_PART = 6, 24, 2
-"""Letters of a word that may be two, or of two that may be one, and of each part."""
+"""Fewest and most letters of a word that may be two, or of two that may be one, and fewest of each part."""
 
 Table = Mapping[str, Sequence[Sequence[str]]]
-"""By the first word of one way to write something, that way and the other, in normal form."""
+"""A spelling and its alternative, in normal form, by the first word of the spelling."""
 
 NO_VARIANTS: Table = {}
 
@@ -59,10 +59,9 @@ NO_VARIANTS: Table = {}
 def every_ngram(
     question: Question, *, lengths: Iterable[int], table: Table = NO_VARIANTS, likely: Runs = every_run
 ) -> list[Ngram]:
-    """List the n-grams of a question, those that may be written otherwise, and those inside words without spaces.
+    """Return the n-grams of a question, rewritten ones, and those inside words without spaces.
 
-    The owner of a knowledge base may have a table of other ways to write words. Of the words as they stand only likely
-    runs are listed, where something tells which these are.
+    `table` has the user's alternative spellings. Of the words as written, only `likely` runs are returned.
     """
     wanted = frozenset(lengths)
     every = ngrams(question, lengths=wanted, likely=likely)
@@ -77,13 +76,13 @@ def every_ngram(
 
 
 def _variant_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngram]:
-    """Yield n-grams as names are stored that are written otherwise: `iron kite ii` as `iron kite 2`."""
+    """Yield n-grams in the form under which variants are stored: `iron kite 2` for `iron kite ii`."""
     words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
     texts = [token.text for _, token in words]
     special = [position for position, text in enumerate(texts) if is_special(text)]
     if not special:
         return
-    # A conjunction is left out between others: alone at an edge it makes no other form.
+    # A conjunction is dropped between words; at an edge it makes no other form.
     edges = [text in CONJUNCTIONS for text in texts]
     joins = [_follows(question.text, words[position - 1 : position + 1]) for position in range(len(words))]
     windows = {
@@ -102,21 +101,21 @@ def _variant_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngr
 
 
 def _follows(text: str, pair: list[tuple[int, Token]]) -> bool:
-    """Return whether the second of two words follows the first without a space."""
+    """Return whether the second of two words follows without a space."""
     return len(pair) == 2 and not any(map(str.isspace, text[pair[0][1].end : pair[1][1].start]))
 
 
 class _Cuts(NamedTuple):
-    """Characters of a question at which a name may begin or end in a word, ascending, its own edges among them."""
+    """Characters of a question at which a name may begin or end in a word, ascending, including its edges."""
 
     starts: list[int]
     ends: list[int]
 
 
 def inner_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngram]:
-    """Yield what begins or ends inside a word: `成都` in `成都的人口`, `서울` in `서울의`.
+    """Yield n-grams that begin or end inside a word: `成都` in `成都的人口`, `서울` in `서울의`.
 
-    A name of several words may begin in one and end in another.
+    A name of several words may begin in one word and end in another.
     """
     if not _HINT.search(question.text):
         return
@@ -137,7 +136,7 @@ def inner_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngram]
 
 
 def respaced_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngram]:
-    """Yield n-grams with one word written as two or two as one, alone and with a word on either side."""
+    """Yield n-grams with a word split or two words joined, alone and with a neighbouring word on either side."""
     words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
     texts = [token.text for _, token in words]
     for at, (_, token) in enumerate(words):
@@ -154,7 +153,7 @@ def respaced_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngr
 
 
 def divisions(word: str) -> list[str]:
-    """List the forms of a word as two: where humps or digits divide it, else, of a rare one, at each letter."""
+    """Return the forms of a word as two: split at humps or digits, or for a rare word at each letter."""
     if HUMP.search(word):
         return [normal_form(HUMP.sub(" ", word))]
     if not _SHORTEST_DIVIDED <= len(word) <= _LONGEST_DIVIDED or not word.isalpha() or UNSPACED.search(word):
@@ -166,7 +165,7 @@ def divisions(word: str) -> list[str]:
 
 
 def are_parts(before: str, word: str) -> bool:
-    """Return whether two words may be one: content words of some length."""
+    """Return whether two words may be one: content words of sufficient length."""
     return (
         len(before) + len(word) >= _SHORTEST_DIVIDED
         and min(len(before), len(word)) >= _SHORTEST_PART
@@ -177,7 +176,7 @@ def are_parts(before: str, word: str) -> bool:
 
 
 def _word_cuts(text: str, token: Token) -> _Cuts:
-    """Find where names may begin and end in a word: at each letter of an unspaced script, before a particle."""
+    """Return where names may begin and end in a word: at letters of an unspaced script, and before a particle."""
     word = text[token.start : token.end]
     inner = [
         token.start + at
@@ -190,7 +189,7 @@ def _word_cuts(text: str, token: Token) -> _Cuts:
 
 
 def variant_table(pairs: Iterable[tuple[str, str]]) -> dict[str, list[list[str]]]:
-    """Arrange pairs of ways to write the same, each way leading to the other."""
+    """Return pairs of spellings as a table, in which each leads to the other."""
     table: dict[str, list[list[str]]] = {}
     for one, other in pairs:
         for written, meant in ((normal_form(one), normal_form(other)), (normal_form(other), normal_form(one))):
@@ -200,7 +199,7 @@ def variant_table(pairs: Iterable[tuple[str, str]]) -> dict[str, list[list[str]]
 
 
 def read_variants(path: Path) -> list[tuple[str, str]]:
-    """Read a table of two columns, with a tab or a comma between; raise InputError for one that cannot be used."""
+    """Return a table of two columns separated by a tab or comma; raise InputError if it is invalid."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -220,7 +219,7 @@ def read_variants(path: Path) -> list[tuple[str, str]]:
 
 
 def _owner_ngrams(question: Question, lengths: frozenset[int], table: Table) -> Iterator[Ngram]:
-    """Yield the n-grams that hold words of a table, with the other ways to write these."""
+    """Yield the n-grams with words of a table, in their alternative spellings."""
     words = [(place, token) for place, token in enumerate(question.tokens) if token.is_word]
     texts = [token.text for _, token in words]
     if not any(text in table for text in texts):
@@ -234,8 +233,8 @@ def _owner_ngrams(question: Question, lengths: frozenset[int], table: Table) -> 
 
 
 def rewrite(words: Sequence[str], table: Table) -> list[str]:
-    """List the other ways to write some words by a table, each of its rows used or not, at most MOST_REWRITTEN."""
-    written: list[list[list[str]]] = [[[]], *([] for _ in words)]  # the ways to write the words up to each place
+    """Return alternative spellings of words by a table, with each row applied or not, at most MOST_REWRITTEN."""
+    written: list[list[list[str]]] = [[[]], *([] for _ in words)]  # the spellings of the words up to each place
     for at, word in enumerate(words):
         steps = [([word], 1)] + [
             (meant.split(" "), length)

@@ -1,5 +1,4 @@
-"""The words that the name of a relation or a type is made of, for whoever compares them with a question's,
-and the words of a question that say which kind of answer it asks for."""
+"""The words in the name of a relation or type, and the words of a question for the kind of its answer."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,22 +15,22 @@ _CAMEL = re.compile(r"(?<=[a-z0-9]{2})(?=[A-Z])|(?<=[A-Za-z0-9])(?=[A-Z][a-z])|_
 
 
 _WORDS_REMEMBERED = 50_000
-"""Names whose words are remembered: the relations and types of several knowledge bases."""
+"""Names whose words are cached: the relations and types of several knowledge bases."""
 
 _SUFFIXES = (
     *("", "s", "es", "e", "ed", "d", "er", "r", "ers", "or", "ors", "ing", "ings", "ion", "ions", "ation", "ations"),
     *("ition", "ment", "ly", "y", "ies", "al", "ity", "n", "en", "ian", "ist", "ists", "ness", "ship"),
 )
-"""Endings of English words: `published`, `publisher` and `publishing` are forms of one."""
+"""Endings of English words: `published`, `publisher` and `publishing` are forms of one word."""
 
 _SHORTEST_STEM = 4
-"""Letters of a stem: of fewer, words that mean other things share one."""
+"""Fewest letters of a stem; shorter ones are shared by unrelated words."""
 
 _STEM = 5
-"""Letters by which two words are held to be forms of one, as in the lexical scorer."""
+"""Letters that forms of one word share, as in the lexical scorer."""
 
 SYMBOL = "\0"
-"""Stands for the mention among the words of a question."""
+"""The placeholder of the mention among the words of a question."""
 
 OPENERS = frozenset("find give list name what whats which who whom whos".split())
 ARTICLES = frozenset("a an another any one some the".split())
@@ -63,13 +62,13 @@ _MEANT = {
     "where": "city country location place region",
     "who": "actor artist author human people person politician",
 }
-"""Words for a kind of answer, and the words of types that stand for it."""
+"""Words for kinds of answers, and the corresponding words of types."""
 
 
 def relation_parts(name: str) -> list[list[str]]:
-    """Split a name into its parts, and each into its words; the last part says most.
+    """Return the parts of a name, each as words; the last part is the most specific.
 
-    `people.person.place_of_birth` has the parts people, person and place of birth. Of a URL only the last part counts:
+    `people.person.place_of_birth` has the parts people, person and place of birth. A URL has only its last part:
     `http://dbpedia.org/ontology/birthPlace` is birth place.
     """
     if _SCHEME.match(name):
@@ -80,28 +79,28 @@ def relation_parts(name: str) -> list[list[str]]:
 
 @lru_cache(_WORDS_REMEMBERED)
 def _split_part(part: str) -> tuple[str, ...]:
-    """Split a part of a name into words; thousands of relations share domains and types."""
+    """Return the words of a part, cached since thousands of relations share domains and types."""
     return tuple(split_words(fold(_CAMEL.sub(" ", part))))
 
 
 def relation_words(name: str) -> list[str]:
-    """Split a name into its words, those of all its parts in order; empty if it has no letter or digit."""
+    """Return the words of all parts of a name in order, empty if it has no letter or digit."""
     return list(_split_once(name))
 
 
 @lru_cache(_WORDS_REMEMBERED)
 def _split_once(name: str) -> tuple[str, ...]:
-    """Split a name that linking and several scorers read."""
+    """Return the words of a name, cached since linking and several scorers need them."""
     return tuple(word for part in relation_parts(name) for word in part)
 
 
 def words_of_all(names: Iterable[str]) -> frozenset[str]:
-    """Gather the words of several names."""
+    """Return the words of several names."""
     return frozenset().union(*map(_split_once, names))
 
 
 def stems_of(word: str) -> set[str]:
-    """List what a word may be a form of: it, and it without each ending that it has."""
+    """Return a word, and the word without each ending that it has."""
     cut = (word[: len(word) - len(suffix)] for suffix in _SUFFIXES if word.endswith(suffix))
     return {word} | {stem for stem in cut if len(stem) >= _SHORTEST_STEM}
 
@@ -111,19 +110,19 @@ def stems(words: Iterable[str]) -> set[str]:
 
 
 def kind_stems(kinds: Iterable[str]) -> set[str]:
-    """Return the stems of kinds of answers, and of the words of types that stand for them."""
+    """Return the stems of kinds of answers, and of the corresponding words of types."""
     spoken = {form for kind in kinds for form in (kind, kind.removesuffix("s"))}
     return stems(spoken) | stems(meant for kind in spoken for meant in _MEANT.get(kind, "").split())
 
 
 def answer_kinds(words: Sequence[str]) -> set[str]:
-    """Find the words that say what kind of answer is asked for: `films` in `what films did X direct`.
+    """Return the words for the kind of answer: `films` in `what films did X direct`.
 
-    They stand behind the question word or an article (`what is a film by X`); who and where say it themselves.
+    They follow the question word or an article (`what is a film by X`); who and where are kinds themselves.
     """
     kinds = {"who" if word in _PERSONS else word for word in words if word in _PERSONS or word == "where"}
     start = next((at for at, word in enumerate(words) if word in OPENERS), len(words))
-    near = True  # to the question word, or to an article
+    near = True  # right after the question word or an article
     for at, word in enumerate(words[start + 1 :], start + 1):
         possessive = word == SYMBOL and words[at + 1 : at + 2] == ["s"]
         if word in ARTICLES or (word == "s" and words[at - 1] == SYMBOL):
@@ -140,6 +139,6 @@ def answer_kinds(words: Sequence[str]) -> set[str]:
 
 
 def _run_length(words: Sequence[str]) -> int:
-    """Count the words up to the first that a noun does not go on with."""
+    """Return the number of words before the first that ends a noun phrase."""
     stops = FUNCTION_WORDS | CONTEXT_WORDS | {SYMBOL}
     return next((at for at, word in enumerate(words) if word in stops), len(words))

@@ -1,4 +1,4 @@
-"""Other spellings of a whole name: without its bracket, turned at its comma, as a catalogue or a register has it."""
+"""Other spellings of a whole name: without its bracket, inverted at its comma, or from catalogues and registers."""
 
 import html
 import re
@@ -12,12 +12,12 @@ from kbtools.text.rungs import Form
 _APOSTROPHES = r"'\u2018\u2019\u02bb\u02bc\u02be\u02bf\u00b4`"
 APOSTROPHE = re.compile(rf"(?<=\w)\s?[{_APOSTROPHES}](?=\w)")
 _BRACKET = re.compile(r"[(\[][^()\[\]]*[)\]]\s*$")
-# Letters of Latin-1 and Latin Extended, Vietnamese letters and dashes: what FBSQ's names lost a `\u` before.
+# Latin-1, Latin Extended, Vietnamese letters and dashes, before which FBSQ's names lost a `\u`.
 _HEXADECIMAL = r"(?:0[0-9a-f]{3}|1e[0-9a-f]{2}|20[0-9a-f]{2})"
 _LOST_ESCAPE = re.compile(rf"(?<=[^\W\d_]){_HEXADECIMAL}|{_HEXADECIMAL}(?=[^\W\d_])", re.IGNORECASE)
 ENTITY = re.compile(r"&#?\w+;")
 
-# Parts of headings in catalogues: `[sound recording]`, `Twall, Mark, 1835-1910`, `Dorn. Ministry of Fish`, ` / by Ada`.
+# Headings of catalogues: `[sound recording]`, `Twall, Mark, 1835-1910`, `Dorn. Ministry of Fish`, ` / by Ada`.
 _MEDIUM = re.compile(r" \[[^\[\]]+\](?= )")
 _YEARS = re.compile(
     r", (?:(?:ca|fl|b|d|born|died|active)\.? \d{4}\??|\d{4}\??(?= ?[-\u2013]))"
@@ -30,11 +30,11 @@ _SUBTITLE = re.compile(r" : .*$")
 _THOUSANDS = re.compile(r"\d,\d{3}(?!\d)")
 
 _GREEK = re.compile(r"(?<![\u0370-\u03ff\u1f00-\u1fff])[\u0391-\u03c9](?![\u0370-\u03ff\u1f00-\u1fff])")
-"""A letter that stands for itself, as in `TGF-β`."""
+"""A single Greek letter, as in `TGF-β`."""
 
 _SIGN = re.compile(r"(?<=[^\W\d_])[!$@](?=[^\W\d_])|\+(?=[\s\d+]|$)")
 _SPELT_SIGNS = {"!": "i", "$": "s", "@": "a", "+": " plus "}
-"""Signs that are read as letters or a word: `P!nk`, `A$AP`, `+44`."""
+"""Signs read as letters or a word: `P!nk`, `A$AP`, `+44`."""
 
 REWRITABLE = re.compile(
     rf"[{_APOSTROPHES}(\[,]|&#?\w+;|[01][0-9a-fA-F]{{3}}|20[0-9a-fA-F]{{2}}| [:/] |\w{{4}}\. \w|"
@@ -49,10 +49,10 @@ _LEGAL_FORMS = {
     "societa a responsabilita limitata": "srl", "societe a responsabilite limitee": "sarl", "osakeyhtio": "oy",
     "naamloze vennootschap": "nv", "besloten vennootschap": "bv", "sociedade anonima": "sa",
 }  # fmt: skip
-"""Legal forms of companies written out, in normal form, and their abbreviations."""
+"""Legal forms of companies in normal form, and their abbreviations."""
 
 _AMBIGUOUS = frozenset("ab ag as co company kg limited lp pt sa se sia".split())
-"""Legal forms that other names end with too, `Bad Company`: they are left out behind two words or more."""
+"""Legal forms that also end other names, `Bad Company`; they are dropped only after two or more words."""
 
 _ABBREVIATED = _AMBIGUOUS.union(
     _LEGAL_FORMS.values(),
@@ -75,12 +75,12 @@ _DATE = re.compile(
 
 
 def join_apostrophes(text: str) -> str:
-    """Write a text without the apostrophes inside its words: `Nadir's` and `nadir 's` become `Nadirs`."""
+    """Return a text without apostrophes inside words: `Nadirs` for `Nadir's` and `nadir 's`."""
     return APOSTROPHE.sub("", text)
 
 
 def rewritings(name: str) -> list[tuple[str, Form]]:
-    """Rewrite a name in each way that applies; the strictest first."""
+    """Return the applicable rewritings of a name, strictest first."""
     rewritten = [(join_apostrophes(name), Form.APOSTROPHE)]
     bracket = _BRACKET.search(name)
     if bracket:
@@ -105,12 +105,12 @@ def rewritings(name: str) -> list[tuple[str, Form]]:
 
 
 def title_of(name: str) -> str:
-    """Return a catalogue's title in normal form, without what it says of the edition, the subtitle and the authors."""
+    """Return a catalogue's title in normal form, without medium, edition, subtitle and authors."""
     return normal_form(_SUBTITLE.sub("", _RESPONSIBILITY.sub("", _MEDIUM.sub("", _BRACKET.sub("", name)))))
 
 
 def _turned(name: str) -> list[str]:
-    """Return a name with its last part first, turned at its one comma, and that part alone."""
+    """Return a name inverted at its only comma, and its last part alone."""
     if name.count(",") != 1 or _THOUSANDS.search(name):
         return []
     last, first = name.split(",")
@@ -118,21 +118,21 @@ def _turned(name: str) -> list[str]:
 
 
 def contradict(one: str, other: str) -> bool:
-    """Return whether the brackets or years behind two names share no word: `(1992)` and `(1996)`."""
-    own, others = (
+    """Return whether the brackets or years after two names have no word in common: `(1992)` and `(1996)`."""
+    words, other_words = (
         {word for part in (_BRACKET, _YEARS) for mark in part.findall(name) for word in normal_form(mark).split(" ")}
         for name in (one, other)
     )
-    return bool(own and others) and own.isdisjoint(others)
+    return bool(words and other_words) and words.isdisjoint(other_words)
 
 
 def _spell_letter(letter: re.Match[str]) -> str:
-    """Spell a Greek letter by its name."""
+    """Return the name of a Greek letter."""
     return unicodedata.name(letter.group()).split(" WITH ")[0].rsplit(" ", 1)[-1].lower()
 
 
 def respelt(form: str) -> Iterator[tuple[str, Form]]:
-    """Yield other spellings of a date, and of a company with its legal form abbreviated or left out."""
+    """Yield other spellings of a date, or of a company with its legal form abbreviated or dropped."""
     if date := read_date(form):
         year, month, day = date[0] if len(date) > 2 else "", _MONTHS[int(date[-2]) - 1], str(int(date[-1]))
         spellings = [f"{month} {day} {year}".strip(), f"{day} {month} {year}".strip(), " ".join(date)]
@@ -143,7 +143,7 @@ def respelt(form: str) -> Iterator[tuple[str, Form]]:
 
 
 def part_company(form: str) -> tuple[str, list[str]]:
-    """Part the normal form of a company's name from its legal forms, abbreviated; a name without any is itself."""
+    """Return a company's name in normal form without its legal forms, and these abbreviated; empty without any."""
     bare, ends = LEADING.sub("", form), [lead[1] for lead in [LEADING.match(form)] if lead]
     while bare.rsplit(" ", 1)[-1] in LEGAL_WORDS and (end := _LEGAL.search(bare)):
         bare = bare[: end.start()]
@@ -153,7 +153,7 @@ def part_company(form: str) -> tuple[str, list[str]]:
 
 
 def read_date(form: str) -> tuple[str, ...]:
-    """Read a date in normal form, such as `july 20 1969`, as digits of its year, if it has one, month and day."""
+    """Return the digits of year, if present, month and day of a date in normal form; empty for any other text."""
     date = _DATE.fullmatch(form)
     if not date:
         return ()
@@ -165,7 +165,7 @@ def read_date(form: str) -> tuple[str, ...]:
 
 
 def _decode_escape(match: re.Match[str]) -> str:
-    """Read four hexadecimal digits as the letter or mark that lost its `\\u`; leave them where they name none."""
+    """Return the letter or mark of four hexadecimal digits that lost their `\\u`; the digits if there is none."""
     character = chr(int(match.group(), 16))
     spells = not character.isascii() and character.isprintable() and not character.isspace()
     return character if spells else match.group()

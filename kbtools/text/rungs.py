@@ -1,4 +1,4 @@
-"""The ladder that every link stands on: how far a question's words are from the name they matched."""
+"""The rungs of links: how far words of a question are from the name they matched."""
 
 import unicodedata
 from enum import IntEnum
@@ -7,7 +7,7 @@ from kbtools.text.normaliser import fold
 
 
 class Rung(IntEnum):
-    """The way in which a mention matched a name; a lower rung is stricter."""
+    """How a mention matched a name; a lower rung is stricter."""
 
     EXACT = 1
     CASE = 2
@@ -17,7 +17,7 @@ class Rung(IntEnum):
     VARIANT = 6
     FUZZY = 7
     NEAR = 8
-    """Not by its name: by vectors."""
+    """By vectors, not by name."""
 
     label: str
     """The rung as results spell it."""
@@ -27,7 +27,7 @@ class Rung(IntEnum):
 
 
 class Form(IntEnum):
-    """The rewriting of a name that led to the form that it is stored under."""
+    """The rewriting of a name that led to the form under which it is stored."""
 
     NORMAL = 0
     APOSTROPHE = 1
@@ -36,14 +36,14 @@ class Form(IntEnum):
     COMMA = 4
     ESCAPE = 5
     OTHERWISE = 6
-    """Numbers, abbreviations, initials and codes written in another way (`kbtools.text.variants`)."""
+    """Numbers, abbreviations, initials and codes in another spelling (`kbtools.text.variants`)."""
 
     SHORTENED = 7
-    """The same, with inner initials and articles left out."""
+    """The same without inner initials and articles."""
 
     @property
     def rung(self) -> Rung:
-        """Return the strictest rung of a match of this form."""
+        """Return the strictest rung of a match with this form."""
         return _STRICTEST[self]
 
 
@@ -51,11 +51,11 @@ _STRICTEST = dict.fromkeys(Form, Rung.VARIANT) | {Form.NORMAL: Rung.EXACT, Form.
 
 
 def compare(surface: str, name: str) -> Rung:
-    """Find the rung of two spellings that share their normal form; the surface is the question's words."""
+    """Return the rung of two spellings with the same normal form; `surface` is the question's words."""
     if surface == name:
         return Rung.EXACT
     if surface.isascii() and name.isascii():
-        if surface.lower() == name.lower():  # what most links are, sooner than below
+        if surface.lower() == name.lower():  # the most common case, checked first for speed
             return Rung.CASE
     else:
         surface, name = unicodedata.normalize("NFC", surface), unicodedata.normalize("NFC", name)

@@ -1,5 +1,5 @@
-"""Names written otherwise: one key for `Iron Kite II`, `iron kite 2` and `iron kite two`, whoever writes which;
-and all forms that a name is stored under."""
+"""Variants of names: one key for `Iron Kite II`, `iron kite 2` and `iron kite two`, and all forms under which a name is
+stored."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,10 +16,10 @@ _SHORT = {
     "number": "no", "part": "pt", "road": "rd", "saint": "st", "senior": "sr", "street": "st", "versus": "vs",
     "volume": "vol", "brothers": "bros",
 }  # fmt: skip
-"""Words and their abbreviations; the owner of a knowledge base adds others with `kbtools index --variants`."""
+"""Words and their abbreviations; users add others with `kbtools index --variants`."""
 
 CONJUNCTIONS = frozenset({"and", "n"})
-"""Words left out between others; `&` is read as `and`, and `+` is no word."""
+"""Words dropped between others; `&` is read as `and`, and `+` is not a word."""
 
 _UNITS = dict(zip("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
                  "sixteen seventeen eighteen nineteen".split(), range(20), strict=True))  # fmt: skip
@@ -36,21 +36,21 @@ _ROMAN = re.compile(r"(x{0,3})(ix|iv|v?i{0,3})")
 _COUNTED = re.compile(r"(\d+)(?:st|nd|rd|th)")
 
 _MOST_LETTERS = 3
-"""Letters of a word that is part of a code, as in `GDC-0941`, `IL-2` and `AT&T`."""
+"""The most letters of a word in a code, as in `GDC-0941`, `IL-2` and `AT&T`."""
 
 _LONG_NUMBER = 8
-"""Digits of a number that may be divided anyhow, such as an ISBN; `8 1 2` is no 812."""
+"""Fewest digits of a number that may be split anywhere, such as an ISBN; `8 1 2` is not 812."""
 
 _YEAR = re.compile(r"1[5-9]\d\d|20\d\d")
-"""Numbers that stand beside words without being part of a code with them."""
+"""Numbers that never form a code with the word beside them."""
 
 SPECIAL = frozenset(_SHORT) | CONJUNCTIONS | _UNITS.keys() | _TENS.keys() | _ORDINALS.keys() | {"hundred", "v"}
 
 _WORDS_REMEMBERED = 100_000
-"""Words whose rewriting is remembered, a limit since numbers and misspelt words have no end."""
+"""Words whose rewriting is cached; limited, since numbers and misspelt words are unlimited."""
 
 _PLAIN = frozenset("ast")
-"""Letters that most questions have as words, an article and endings behind an apostrophe: alone they are no initial."""
+"""Single letters in most questions, an article and endings after an apostrophe; alone they are not initials."""
 
 ARTICLE = re.compile(r"(?:the|an?) (?=.)")
 JOINED = re.compile("[-/]")
@@ -58,7 +58,7 @@ JOINED = re.compile("[-/]")
 
 @lru_cache(_WORDS_REMEMBERED)
 def roman_value(word: str) -> int:
-    """Read a Roman numeral up to 39; 0 for any other word."""
+    """Return the value of a Roman numeral up to 39, 0 for any other word."""
     match = _ROMAN.fullmatch(word)
     if not match or not word:
         return 0
@@ -68,7 +68,7 @@ def roman_value(word: str) -> int:
 
 @lru_cache(_WORDS_REMEMBERED)
 def is_special(word: str) -> bool:
-    """Return whether some rule may rewrite a word."""
+    """Return whether a rule may rewrite a word."""
     if word in _PLAIN:
         return False
     return (
@@ -77,14 +77,14 @@ def is_special(word: str) -> bool:
 
 
 def variant_forms(words: Sequence[str], joins: Sequence[bool], *, articles: bool = False) -> Iterator[tuple[str, Form]]:
-    """Yield what words are stored under and looked up by if they are written otherwise, beside their normal form.
+    """Yield the variants of words, besides their normal form, for storage and look-up.
 
-    `joins` tells of each word whether it follows the one before it without a space. Inner initials are left out of a
-    shortened form, inner articles too where that is wished.
+    `joins` is whether each word follows the one before without a space. The shortened form has no inner initials, and
+    with `articles` no inner articles.
     """
     spelt, joined = _abbreviated(words, joins)
     whole = " ".join(_as_codes(spelt, joined))
-    whole = whole if whole.isascii() else normal_form(whole)  # of words in ASCII it is itself
+    whole = whole if whole.isascii() else normal_form(whole)  # ASCII is in normal form already
     normal = " ".join(words)
     if whole != normal:
         yield whole, Form.OTHERWISE
@@ -103,7 +103,7 @@ def variant_forms(words: Sequence[str], joins: Sequence[bool], *, articles: bool
 
 
 def _abbreviated(words: Sequence[str], joins: Sequence[bool]) -> tuple[list[str], list[bool]]:
-    """Write numbers as digits and words by their abbreviations, conjunctions left out; a single word stays."""
+    """Return words with numbers as digits, abbreviations, and no conjunctions; a single word is unchanged."""
     spelt: list[str] = []
     joined: list[bool] = []
     place, last = 0, len(words) - 1
@@ -131,7 +131,7 @@ def _abbreviated(words: Sequence[str], joins: Sequence[bool]) -> tuple[list[str]
 
 
 def _number_at(words: Sequence[str], place: int) -> tuple[int | None, int]:
-    """Read the number that begins at a place, spelt, ordinal or Roman, and the words that it takes."""
+    """Return the number at a place, spelt, ordinal or Roman, None if there is none, and its number of words."""
     word = words[place]
     following = words[place + 1] if place + 1 < len(words) else ""
     if word in _TENS:
@@ -152,7 +152,7 @@ def _number_at(words: Sequence[str], place: int) -> tuple[int | None, int]:
 
 
 def _as_codes(words: Sequence[str], joins: Sequence[bool]) -> list[str]:
-    """Join initials, and the parts of codes: `d k harrow` is `dk harrow`, `gdc 0941` is `gdc0941`."""
+    """Return words with initials and parts of codes joined: `dk harrow` for `d k harrow`, `gdc0941` for `gdc 0941`."""
     runs: list[list[str]] = []
     thousands: list[bool] = []
     for word, join in zip(words, joins, strict=True):
@@ -173,7 +173,7 @@ def _as_codes(words: Sequence[str], joins: Sequence[bool]) -> list[str]:
 def _are_one_code(before: str, word: str, *, join: bool) -> bool:
     """Return whether two adjacent words are parts of one code: initials, numbers, or short and joined.
 
-    So are words of scripts without spaces, with any mark between them: `スター・ウォーズ` is `スターウォーズ`.
+    Adjacent words of scripts without spaces also are: `スター・ウォーズ` is `スターウォーズ`.
     """
     if len(before) == len(word) == 1 and before.isalpha() and word.isalpha():
         return True
@@ -195,13 +195,13 @@ def _is_short(word: str) -> bool:
 
 
 def core_form(name: str) -> str:
-    """Return the words of a name that tell it from others: numbers and codes as digits, without a legal form."""
+    """Return the distinctive words of a name: numbers and codes as digits, without a legal form."""
     spelt = " ".join(_as_codes(*_abbreviated(*words_of(name))))
     return part_company(spelt)[0]
 
 
 def name_forms(name: str) -> dict[str, Form]:
-    """List the forms of a name, each with the least rewriting that gives it; empty for a blank name."""
+    """Return the forms of a name, each with the least rewriting that makes it; empty for a blank name."""
     normal = normal_form(name)
     if not normal:
         return {}
@@ -217,8 +217,8 @@ def name_forms(name: str) -> dict[str, Form]:
                 continue
             for key, form in variant_forms(*words_of(text), articles=True):
                 forms.setdefault(key, form)
-    for key, own in tuple(forms.items()):
-        if own in (Form.NORMAL, Form.OTHERWISE):
+    for key, own_form in tuple(forms.items()):
+        if own_form in (Form.NORMAL, Form.OTHERWISE):
             for text, form in respelt(key):
                 forms.setdefault(text, form)
     for key, form in tuple(forms.items()):
@@ -229,6 +229,6 @@ def name_forms(name: str) -> dict[str, Form]:
 
 
 def words_of(text: str) -> tuple[list[str], list[bool]]:
-    """List the words of a text, and whether each follows the one before it without a space."""
+    """Return the words of a text, and whether each follows the one before without a space."""
     chunks = [split_words(chunk) for chunk in fold(text).split()]
     return [word for chunk in chunks for word in chunk], [place > 0 for chunk in chunks for place in range(len(chunk))]

@@ -52,7 +52,7 @@ def test_a_process_that_is_killed_is_named() -> None:
     worker.process.kill()
     worker.process.wait()
 
-    with pytest.raises(MemoryExhausted, match="take fewer --jobs"):
+    with pytest.raises(MemoryExhausted, match="use fewer --jobs"):
         worker.send(1)
     worker.close()
 

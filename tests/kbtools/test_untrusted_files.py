@@ -204,7 +204,7 @@ def test_a_record_that_is_a_device_or_a_pipe_is_not_read(kb: Path) -> None:
     (kb / MANIFEST).unlink()
     os.mkfifo(kb / MANIFEST)
 
-    with pytest.raises(KBUnusable, match="no regular file"):
+    with pytest.raises(KBUnusable, match="not a regular file"):
         read_manifest(kb)
 
 

@@ -45,7 +45,7 @@ def test_a_manifest_that_lacks_a_number_is_damaged(part: str, name: str) -> None
     record = Manifest("digest", counts, (), (1,), statistics).to_record()
     del record[part][name]
 
-    with pytest.raises(ValueError, match="a part is missing"):
+    with pytest.raises(ValueError, match="a field is missing"):
         Manifest.from_record(record)
 
 
