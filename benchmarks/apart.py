@@ -1,11 +1,11 @@
-"""Accuracy on FBSQ's test questions, all and those kept apart, of a learned ranker beside its weighted sum.
+"""Accuracy on FBSQ's test questions, all and subsets kept apart, of a learned ranker and of its weighted sum.
 
 python benchmarks/apart.py --models build/models [--kb build/fbsq.kb] [--pruning NAME --scorer NAMES --subject NAME]
                            [--ranker NAME] [--part all --part twins --part slips]
 
-The models are those of `kbtools train`, all parts by default those that it chose. Each line gives the share of right
-pairs by the weighted sum and by the ranker, the gain with its standard error, and the p of McNemar's exact test over
-the questions that one alone has right. Some minutes on one core, ten with `encoder`.
+The models are those of `kbtools train`; by default the parts are those that it chose. Each line has the share of right
+pairs by the weighted sum and by the ranker, the gain with its standard error, and the p-value of McNemar's exact test.
+It takes a few minutes on one core, ten with `encoder`.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""The suite of benchmarks: kbtools side by side with what a person would pick instead, in one run.
+"""The benchmark suite: kbtools beside common alternatives, in one run.
 
 python benchmarks/bench.py [--out build/bench] [--titles 200000] [--elasticsearch-url URL] [--kb KB --models MODELS]
 
-Each measurement is a process of its own, on one and the same core, with the same queries; what is not installed is
-named and left out (`pip install -e .[bench]`). Figures go to OUT/bench.json and OUT/bench.md, with the machine.
+Each measurement runs in its own process, on the same core, with the same queries; missing packages are named and
+skipped (`pip install -e .[bench]`). Figures are written to OUT/bench.json and OUT/bench.md, with the machine.
 """
 
 import argparse

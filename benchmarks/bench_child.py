@@ -1,4 +1,4 @@
-"""One measurement of the suite of benchmarks in a process of its own: its last line is the figures, as JSON.
+"""One measurement of the benchmark suite in its own process; its last line is the figures as JSON.
 
 python benchmarks/bench_child.py build|fuzzy|strict|parse|transe|questions CONTENDER --work FOLDER ...
 """

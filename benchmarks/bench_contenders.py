@@ -1,7 +1,7 @@
-"""What a person would pick to find entities by their names: kbtools, and what stands beside it.
+"""Alternatives for finding entities by name: kbtools and the libraries it is compared with.
 
-Each is built from pairs of id and name into a folder, opened in another process, and asked for the names near a text,
-or for the entities that the words of a question may mean.
+Each builds a folder from pairs of id and name, is opened in another process, and returns the names near a text, or the
+entities that the words of a question may mean.
 """
 
 import pickle

@@ -1,6 +1,6 @@
-"""The files that the suite of benchmarks is run on: FBSQ beside titles of DBpedia, each with facts, and queries.
+"""The input files of the benchmark suite: FBSQ with titles of DBpedia, each with facts, and queries.
 
-Files are in the form of the SimpleQuestions release, the same bytes for the same number of titles.
+Files are in the format of the SimpleQuestions release, with the same bytes for the same number of titles.
 """
 
 import gzip

@@ -1,4 +1,4 @@
-"""The release's files read by kbtools, rows of canonical ids, and by polars, columns of text."""
+"""The release's files read by kbtools, as rows of canonical ids, and by polars, as columns of text."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whole questions to a knowledge base, alone and in batches, without training and with models."""
+"""Whole questions, alone and in batches, without training and with models."""
 
 import time
 from itertools import islice

@@ -1,4 +1,4 @@
-"""The report of the suite of benchmarks: a table a task, ratios to kbtools, and who is better at both."""
+"""The report of the benchmark suite: one table per task, with ratios to kbtools."""
 
 import os
 import platform

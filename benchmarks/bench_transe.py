@@ -1,6 +1,6 @@
-"""TransE by kbtools and by PyKEEN over the same facts: CPU seconds of training, and objects of facts kept back.
+"""TransE by kbtools and by PyKEEN on the same facts: CPU seconds of training, and accuracy on held-out objects.
 
-Dimensions, epochs and batches are the same, all else is what each does by default.
+Dimensions, epochs and batches are the same; everything else is the default of each.
 """
 
 import random

@@ -1,10 +1,10 @@
-"""CPU time of trained queries on FBSQ: of a question alone, of 256 together, and until the first answer.
+"""CPU time of trained queries on FBSQ: of a single question, of a batch of 256, and until the first answer.
 
 python benchmarks/chain.py --models build/models [--kb build/fbsq.kb] [--questions 1000]
 
-Each chain is a pruner and scorers, in a process of its own: first by the forward passes that queries on a CPU take,
-then by torch. Times are milliseconds of CPU, since processes beside it change those on the wall by far more; those of
-the parts of a chain are means, of questions alone and together. It takes some minutes; set OMP_NUM_THREADS=1.
+Each chain, a pruner with scorers, runs in its own process, first with the forward passes that queries use on a CPU,
+then with torch. Times are milliseconds of CPU, since other processes change wall time far more; times of the parts of a
+chain are means, for single questions and batches. It takes a few minutes; set OMP_NUM_THREADS=1.
 """
 
 import argparse

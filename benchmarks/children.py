@@ -1,4 +1,4 @@
-"""Commands of kbtools in forked processes: what they print, how they end, and whether that is as it should be."""
+"""Commands of kbtools in forked processes: their output and exit status, and whether these are acceptable."""
 
 import importlib
 import io

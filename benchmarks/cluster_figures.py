@@ -1,11 +1,11 @@
-"""Measure the cluster backend: loading, linking, fuzzy linking, memory, questions per second; compare both homes.
+"""Measure the cluster backend: loading, linking, fuzzy linking, memory, questions per second, agreement with a folder.
 
     python benchmarks/cluster_figures.py --kb FBSQ.kb --questions annotated_fb_data_test.txt
     python benchmarks/cluster_figures.py --kb SCALE.kb --only load,memory
     python benchmarks/cluster_figures.py --kb SCALE.kb --variants variants.tsv.gz --only fuzzy --asked 2000
     python benchmarks/cluster_figures.py --kb FBSQ.kb --questions annotated_fb_data_test.txt --only agreement
 
-The cluster is the one that KBTOOLS_ELASTICSEARCH_URL names; what is written there is removed at the end.
+The cluster is the one in KBTOOLS_ELASTICSEARCH_URL; everything written there is removed at the end.
 """
 
 import argparse

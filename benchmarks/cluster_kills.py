@@ -1,4 +1,4 @@
-"""Loads and updates of a cluster of three nodes that are killed while a node is gone and a reader goes on."""
+"""Loads and updates of a three-node cluster that are killed while a node is down and a reader continues."""
 
 import json
 import os

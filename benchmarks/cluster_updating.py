@@ -1,10 +1,10 @@
-"""Update a knowledge base on a cluster again and again: seconds an update, and a reader that goes on meanwhile.
+"""Update a knowledge base on a cluster repeatedly: seconds per update, with a reader running meanwhile.
 
     python benchmarks/cluster_updating.py FBSQ.kb [--updates 10] [--entities 12] [--loaded NAME] [--compact]
 
-The cluster is the one that KBTOOLS_ELASTICSEARCH_URL names; what is written there is removed at the end, unless the
+The cluster is the one in KBTOOLS_ELASTICSEARCH_URL; everything written there is removed at the end, unless the
 knowledge base was loaded before. Half of the changes of an update are new entities, the others new names, facts and
-types of entities that are there.
+types of existing ones.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The comparison that docs/compare.md shows: every pruner without training, by default and by tuned weights.
+"""The comparison in docs/compare.md: every pruner without training, with default and with tuned weights.
 
 python benchmarks/comparisons.py [--kb build/fbsq.kb] [--out build/comparisons] [--limit N]
 """

@@ -1,9 +1,9 @@
-"""Pruning without training where names of others crowd FBSQ's own: recall, pool and accuracy.
+"""Pruning without training when other names are added to FBSQ's own: recall, pool size and accuracy.
 
 python benchmarks/crowded.py --titles titles.txt.xz [--count 1000000] [--limit 2000]
 
-62 % of the names' forms of FBSQ belong to subjects of its questions, which flatters pruners that count names. The
-titles, spread over the whole list, become names of new entities, each with the relation and object of one fact of FBSQ.
+62 % of FBSQ's name forms belong to subjects of its questions, which favours pruners that count names. The titles,
+spread over the whole list, become names of new entities, each with the relation and object of one fact of FBSQ.
 """
 
 import argparse

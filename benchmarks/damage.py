@@ -1,10 +1,10 @@
-"""Damages of every kind of folder, through every command that reads one and every command that makes something of it.
+"""Damage to every kind of folder, tested with every command that reads one and every command that writes from it.
 
     python benchmarks/damage.py --damages 500
     python benchmarks/damage.py --kb fbsq.kb
 
-It prints the tables of damages in docs/reliability.md. With a knowledge base, one page is damaged in each of its files
-above one MiB, as it is and updated, and both commands that write must refuse each.
+It prints the tables of damage in docs/reliability.md. With a knowledge base, one page is damaged in each of its files
+above one MiB, with and without updates, and both commands that write must refuse each.
 """
 
 import argparse

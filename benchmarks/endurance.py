@@ -1,4 +1,4 @@
-"""Much of what is no good, and much of it: malformed lines, junk for questions, a million questions, many askers."""
+"""Bad input in large amounts: malformed lines, junk as questions, a million questions, many clients."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Figures of linking, pruning and ranking against gold pairs; denominators stay full, ties count as expected values."""
+"""Figures of linking, pruning and ranking against gold pairs, over all questions, with ties as expected values."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""Find the working set of SimpleQuestions over Freebase that the benchmarks and some tests read.
+"""Find the working set of SimpleQuestions over Freebase that benchmarks and some tests read.
 
-With `--small` a script reads the sample knowledge base in its place, and runs for seconds only: to see that it runs.
+With `--small`, a script uses the sample knowledge base instead and runs for seconds, as a smoke test.
 """
 
 import gzip

@@ -1,14 +1,14 @@
-"""Figures: what the scripts measured, kept in the folder figures, and taken from there by the documents.
+"""Figures: measurements by the scripts, stored in the folder figures and inserted into the documents.
 
 python benchmarks/figures.py NAME [SCRIPT.py OPTIONS...]
 
-It runs a script and writes figures/NAME.json: its tables, its command, the machine, the date and the versions of the
-code; without a script it runs the command of the last time. Documents hold the figures between marks of cog:
+It runs a script and writes figures/NAME.json with its tables, its command, the machine, the date and the versions of
+the code; without a script it repeats the last command. Documents contain figures between cog marks:
 
     <!-- [[[cog table("fuzzy", "near") ]]] -->
     <!-- [[[cog text("`n-gram` keeps {retrieval[pruners][n-gram][recall]} of the gold pairs.") ]]] -->
 
-`make figures NAME=fuzzy` runs the script and writes the documents anew, `make docs` only writes the documents.
+`make figures NAME=fuzzy` runs the script and updates the documents; `make docs` only updates the documents.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Knowledge bases of invented books, films and albums, to be broken, and what tells their versions apart."""
+"""Knowledge bases of invented books, films and albums, made to be damaged, with a way to identify their versions."""
 
 import json
 from pathlib import Path

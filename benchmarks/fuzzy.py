@@ -1,11 +1,11 @@
-"""Fuzzy look-up of misspelt names: how often the entity is found, how often first, and CPU milliseconds.
+"""Fuzzy look-up of misspelt names: how often the entity is found, how often it is first, and CPU milliseconds.
 
 python benchmarks/fuzzy.py [--kb scale.kb] [--limit 3000]
 
 Without a knowledge base it indexes the names of `make bench`. The ranking was neither fitted nor chosen on these
-variants (benchmarks/make_near_ranking.py). A variant is a spelling that people use for an entity, one or two edits from
-its name. The variant itself is left out of what is found, also where the knowledge base has it as an alias, so that
-every one has to be found by another name.
+variants (benchmarks/make_near_ranking.py). A variant is a real spelling of an entity, one or two edits from its name.
+The variant itself is removed from the results, even if it is an alias, so that every entity must be found by another
+name.
 """
 
 import argparse

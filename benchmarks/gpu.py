@@ -1,9 +1,9 @@
-"""Speed of the networks on a GPU, and how far its scores lie from the CPU's; JSON as it goes.
+"""Speed of the networks on a GPU, and the difference of its scores from the CPU's, printed as JSON.
 
 python benchmarks/gpu.py [--out gpu.json] [--small]
 
-Under five minutes; without a GPU it measures the CPU at a hundredth of the size, and says so. A share of the memory
-bandwidth counts the bytes that cannot be spared: scores written, rows of a table read, rows of a step read and written.
+It takes under five minutes; without a GPU it measures the CPU at a hundredth of the size, and says so. The share of
+memory bandwidth counts only necessary bytes: scores written, table rows read, and rows read and written by a step.
 """
 
 import argparse

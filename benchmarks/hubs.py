@@ -1,4 +1,4 @@
-"""Hubs: a name of 100,000 bearers, an entity of a million facts, a relation of ten million, beside ordinary names.
+"""Hubs beside ordinary names: a name with 100,000 bearers, an entity with a million facts, a relation with ten million.
 
 python benchmarks/hubs.py [--out build/hubs.kb] [--share 1.0]      (about five minutes on one core; 0.1 takes a tenth)
 """

@@ -1,11 +1,11 @@
-"""Facts read backwards on FBSQ: what it costs ordinary questions, and what it answers that has no fact the other way.
+"""Facts read backwards on FBSQ: the cost for ordinary questions, and the answers to questions without a forward fact.
 
 python benchmarks/inverse.py [--kb build/fbsq.kb] [--split valid] [--questions 2000] [--models models --scorer bigru]
 
-Ordinary questions are asked with and without inverse relations. Those whose fact is also stored the other way round,
-`(film, directed_by, X)` beside `(X, film, film)`, are asked once more as if only that one were stored: their own fact
-is taken out of the pool. The rule for queries that do not say `--inverse` is measured last, over the ordinary questions
-and over a knowledge base without the facts of the others. About three minutes on one core for the validation questions.
+Ordinary questions are asked with and without inverse relations. Questions whose fact is also stored in the other
+direction, `(film, directed_by, X)` beside `(X, film, film)`, are asked again with their own fact removed from the pool.
+The default rule, without `--inverse`, is measured last, on the ordinary questions and on a knowledge base without the
+forward facts of the others. About three minutes on one core for the validation questions.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Measure answers to questions in several languages over a small knowledge base made up for them.
+"""Measure answers to questions in several languages over a small invented knowledge base.
 
 python benchmarks/languages.py                                  # the questions that words and weights were chosen on
 python benchmarks/languages.py --questions benchmarks/languages/report.tsv

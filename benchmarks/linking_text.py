@@ -1,10 +1,10 @@
-"""Linking running text: tokens a second of one core, how many mentions are found, and how many of them are right.
+"""Linking running text: tokens per second on one core, and recall and precision of mentions.
 
 python benchmarks/linking_text.py --kb fbsq.kb [--text FILE] [--tokens 30000] [--split test]
     [--wordnet /usr/share/wordnet]
 
-Without a text two are made: the questions of SimpleQuestions' validation split as paragraphs of ten, in lower case,
-where nothing but rarity tells a name; and facts of the knowledge base written out, where every second word is in one.
+Without a text it generates two: the questions of SimpleQuestions' validation split in lower case, as paragraphs of ten,
+where only rarity indicates a name; and facts of the knowledge base as sentences, where every second word is in a name.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""Make the trees that order the names near a misspelt one: kbtools/linking/near_names.txt.
+"""Make the trees that rank the names near a misspelt one: kbtools/linking/near_names.txt.
 
 python benchmarks/make_near_ranking.py --kb scale.kb --kb build/bench/kbtools/x.kb --variants variants.tsv.gz
 
-Fitted on 6,000 variants, half of them from each of two knowledge bases of different size; rounds and leaves are chosen
-on others, and how often the entity comes first is printed for 3,000 that are kept apart by their names.
+They are fitted on 6,000 variants, half of them from each of two knowledge bases of different size; rounds and leaves
+are chosen on others. It prints how often the entity is first for 3,000 variants with other names.
 """
 
 import argparse

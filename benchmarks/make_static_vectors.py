@@ -1,10 +1,10 @@
-"""Make the token vectors of the scorer `static` from all-MiniLM-L6-v2 (Apache-2.0): about half a CPU minute.
+"""Make the token vectors of the scorer `static` from all-MiniLM-L6-v2 (Apache-2.0), in about half a CPU minute.
 
 python benchmarks/make_static_vectors.py [--out scorers/relations/static.safetensors]
 
-Each token of the vocabulary is encoded by itself, and the mean of all is subtracted. Tokens are weighted by the smooth
-inverse frequency of Arora, Liang and Ma (ICLR 2017), with Zipf's law in place of counts, since the vocabulary lists its
-words by falling frequency. The vectors keep their DIMENSIONS principal components, in 8 bits.
+Each token of the vocabulary is encoded alone, and the mean is subtracted. Tokens are weighted by the smooth inverse
+frequency of Arora, Liang and Ma (ICLR 2017), with Zipf's law instead of counts, since the vocabulary is sorted by
+frequency. The vectors keep DIMENSIONS principal components, in 8 bits.
 """
 
 import argparse

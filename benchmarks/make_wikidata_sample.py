@@ -1,4 +1,4 @@
-"""Write sample.wikidata.json: a made-up country in the form of Wikidata's JSON dump, awkward entities included.
+"""Write sample.wikidata.json: an invented country in the format of Wikidata's JSON dump, with awkward entities.
 
 python benchmarks/make_wikidata_sample.py
 

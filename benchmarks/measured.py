@@ -1,4 +1,4 @@
-"""The knowledge base, models and test questions that `quality.py` measures, and the accuracy of a query."""
+"""The knowledge base, models and test questions of `quality.py`, and the accuracy of a query."""
 
 from functools import cached_property
 from pathlib import Path

@@ -1,10 +1,10 @@
-"""The learning rates at which AdaGrad with the paper's momentum learns, of steps that add up and of averaged ones.
+"""The learning rates at which AdaGrad learns with the paper's momentum, with summed and with averaged steps.
 
 python benchmarks/momentum.py [--part relation --name bigru] [--questions 3000] [--epochs 3] [--rate 0.02 ...]
     [--models DIR]
 
-It trains a model of the profile `paper`, over FBSQ where no other knowledge base is named (--kb, --train, --valid). A
-rate diverges whose losses rise above that of a network which scores all alike, 102.4 for the hinge of 1,024 negatives.
+It trains a model of the profile `paper` on FBSQ, or on another knowledge base (--kb, --train, --valid). A rate diverges
+if the loss rises above that of a network with equal scores, 102.4 for the hinge of 1,024 negatives.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""Faults put into the code one at a time: how many of them the tests of the module see.
+"""Faults inserted into the code one at a time, and how many of them the module's tests detect.
 
 python benchmarks/mutations.py [WORD ...] [--survivors]
 
-A line of mutations.tsv is a file, what stands there once, what is put in its place, and the tests that are run, with
-tabs between; `\\n` is the end of a line. With words, only lines that hold one of them are taken. All is done in a copy
-of the checkout, in which the same tests must pass first; what is not there any more is counted apart. Tests that need a
-cluster or FBSQ are skipped.
+Each line of mutations.tsv has a file, a text that occurs once in it, a replacement, and the tests to run, separated by
+tabs; `\\n` is the end of a line. With words, only lines that contain one of them are used. Everything runs in a copy of
+the checkout, in which the same tests must pass first; texts that no longer exist are counted separately. Tests that
+need a cluster or FBSQ are skipped.
 """
 
 import argparse

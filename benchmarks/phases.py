@@ -1,4 +1,4 @@
-"""Index a knowledge base, and print each phase of it: CPU and wall seconds, and the memory of its own.
+"""Index a knowledge base and print the CPU and wall seconds and the memory of each phase.
 
 python benchmarks/phases.py --facts freebase-FB5M.txt --names FB5M.name.txt --types FB5M.type.txt --out build/fb5m.kb
 """

@@ -1,9 +1,9 @@
-"""Quality of the models on FBSQ: both layers, full denominators, ties as expected values.
+"""Quality of the models on FBSQ with both backends, over all questions, with ties as expected values.
 
 python benchmarks/quality.py --models build/models [--train] [--part tagger --part relation ...]
 
-With --train, what is missing is trained first (half an hour on one idle core, an hour more with --paper); without, it
-is left out.
+With --train, missing models are trained first (half an hour on one idle core, an hour more with --paper); otherwise
+they are skipped.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""Tell where the time of a question goes: what each stage of it takes, alone, without the stages inside it.
+"""Print the time that each stage of a question takes, without the stages inside it.
 
 python benchmarks/question_stages.py --kb build/fb5m.kb --questions annotated_fb_data_test.txt \\
     [--pruning n-gram+] [--limit 1000]
 
-Clocks stand around the functions of a stage, and cost each of them half a microsecond; of each stage of a question the
-least of several rounds counts. The last line is what the same questions take without clocks.
+Timers around the functions of a stage cost half a microsecond per call; the minimum of several rounds counts. The last
+line is the time of the same questions without timers.
 """
 
 import argparse

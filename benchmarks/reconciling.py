@@ -1,10 +1,10 @@
-"""Misspelt names reconciled over HTTP, by kbtools and by csv-reconcile over the same titles: accuracy and speed.
+"""Misspelt names reconciled over HTTP by kbtools and by csv-reconcile with the same titles: accuracy and speed.
 
 python benchmarks/reconciling.py --titles titles.txt.xz --variants variants.tsv.gz [--names 5000] [--peer csv-reconcile]
 
-`--peer` names the program of an environment that has csv-reconcile, whose comparison should be compiled: pip leaves it
-in Python, and `cythonize -i csv_reconcile_dice/cutils.pyx` makes it 25 times faster. It compares each name with every
-title, so 5,000 names take it some ten minutes.
+`--peer` is the program of an environment with csv-reconcile, whose comparison should be compiled: pip leaves it in
+Python, and `cythonize -i csv_reconcile_dice/cutils.pyx` makes it 25 times faster. It compares each name with every
+title, so 5,000 names take about ten minutes.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Break knowledge bases on purpose and count what came of it: kills, full disks, floods, junk.
+"""Failures caused on purpose, and their consequences: kills, full disks, floods, junk.
 
     python benchmarks/reliability.py
 

@@ -1,4 +1,4 @@
-"""Linking, pruning and speed on FBSQ, both layers.
+"""Linking, pruning and speed on FBSQ with both backends.
 
 python benchmarks/retrieval.py [--split test] [--kb build/fbsq.kb] [--times]      (about a minute on one core)
 """

@@ -1,12 +1,13 @@
-"""Small faults drawn by chance from the rooms: how many of them the tests that run the faulty line see.
+"""Random small faults in a room, and how many of them are detected by the tests that run the faulty line.
 
 python -m pytest tests/kbtools/text --cov --cov-context=test      # which test runs which line, kept in .coverage
 python benchmarks/sampled_mutations.py ROOM [--count 60] [--seed 26] [--only 3,7]
 
-A fault is one change of a syntax tree: another comparison, a dropped argument, a deleted statement and so on. A kind
-is drawn first and then its place, one fault a line at most. The tests are collected once; each fault is then put into
-the functions and values of a divided process, in which the tests that run its line go on until one fails, those that
-run least code first. Survivors are printed: some change no behaviour, and only a reader can tell.
+A fault is one change of a syntax tree: another comparison, a dropped argument, a deleted statement and so on. Its kind
+is drawn first, then its place, with at most one fault per line. Tests are collected once; each fault is then inserted
+into the functions and values of a forked process, in which the tests that run its line continue until one fails,
+starting with those that run the least code. Survivors are printed: some do not change behaviour, which only a reader
+can decide.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""Index a knowledge base of FB5M's size and ask it: wall and CPU seconds, peak memory, bytes on disk, milliseconds.
+"""Index a knowledge base of FB5M's size and query it: wall and CPU seconds, peak memory, bytes on disk, milliseconds.
 
 python benchmarks/scale.py --facts freebase-FB5M.txt --names FB5M.name.txt --types FB5M.type.txt --out build/fb5m.kb \\
     [--questions annotated_fb_data_test.txt] [--times 3] [--jobs 1 2]
 
-With several numbers of jobs it indexes with each, one after the other. `--times` repeats the files under other ids and
-names, beside OUT; one that is below 1 takes so much of each.
+With several values of --jobs it indexes once with each. `--times` repeats the files with other ids and names, beside
+OUT; below 1 it takes that share of each file.
 """
 
 import argparse

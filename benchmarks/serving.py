@@ -1,8 +1,8 @@
-"""The server on FBSQ, both layers: what HTTP adds to the library, questions a second, and batches of names.
+"""The server on FBSQ with both backends: the cost of HTTP, questions per second, and batches of names.
 
 python benchmarks/serving.py [--kb build/fbsq.kb] [--requests 4000] [--soak 0]      (about two minutes on two cores)
 
-CPU is that of the server's processes: on a machine that does something else as well, it says what waiting hides.
+CPU time is that of the server's processes, which other work on the machine affects less than wall time.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""The sampled subjects that have a loss at the start of training, by the alpha of Eq. 12, which the paper leaves open.
+"""The number of sampled subjects with a loss at the start of training, by alpha in Eq. 12, which the paper leaves open.
 
 python benchmarks/silenced.py [--kb build/fbsq.kb] [--questions 500]
 
-The subject scorer is `random` of the profile `paper`. A sampled subject that lacks the gold relation has no loss while
+The subject scorer is `random` of the profile `paper`. A sampled subject without the gold relation has no loss while
 alpha exceeds the margin and the vectors are still small.
 """
 

@@ -1,4 +1,4 @@
-"""Repair of misspelt names on FBSQ's validation questions: one slip in the mention of each, clean questions beside.
+"""Misspelt names on FBSQ's validation questions: one slip in each mention, compared with clean questions.
 
 python benchmarks/slips.py [--kb build/fbsq.kb] [--questions 800] [--seed 1]      (about a minute on one core)
 """

@@ -1,4 +1,4 @@
-"""Commands on disks that fill up: a file system in memory of a given size, seen by one forked process alone."""
+"""Commands on disks that fill up: a file system in memory with a given size, visible to one forked process only."""
 
 import ctypes
 import os

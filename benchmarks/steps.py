@@ -1,10 +1,10 @@
-"""Accuracy on FBSQ's test questions, step by step from no training to the profile `best`, with what each step costs.
+"""Accuracy on FBSQ's test questions, step by step from no training to the profile `best`, with the cost of each step.
 
 python benchmarks/steps.py --models build/models [--kb build/fbsq.kb] [--chosen-on 4000]
 
-The models are those of `kbtools train --profile best`. Each line gives the share of right pairs and of right objects,
-the gain over the line before with its standard error, and the CPU seconds of all training up to there. Weights are
-chosen on the first validation questions, the ranker is the trained one. Some six minutes on one core.
+The models are those of `kbtools train --profile best`. Each line has the share of right pairs and of right objects, the
+gain over the line before with its standard error, and the CPU seconds of all training so far. Weights are chosen on the
+first validation questions; the ranker is the trained one. About six minutes on one core.
 """
 
 import argparse

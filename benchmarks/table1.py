@@ -1,11 +1,11 @@
-"""Tables 1 to 3 of the paper: train all that they show by the profile `paper`, and print them beside its values.
+"""Tables 1 to 3 of the paper: train all their models with the profile `paper`, and print them with the paper's values.
 
 python benchmarks/table1.py --out build/table1 [--limit 1000] [--epochs 4] [--epochs embed-avg=15]
     [--kb build/sample.kb --train FILE --valid FILE --test FILE]
 
-Over FBSQ, where no other knowledge base is named, it takes some two hours of one idle core with all the epochs of the
-profile; --epochs trains every model, or one of them, for fewer. What was trained or compared before is not done again;
-a limit takes the first questions of every file. Below the tables stand the epochs that each model was trained for.
+On FBSQ, the default, it takes about two hours of one idle core with all epochs of the profile; --epochs reduces the
+epochs of every model, or of one. Finished trainings and comparisons are not repeated; a limit takes the first questions
+of every file. The epochs of each model are printed below the tables.
 """
 
 import argparse

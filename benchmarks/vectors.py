@@ -1,10 +1,10 @@
-"""Recall and cost of each kind of vector index against the true ten nearest, and what g(q) finds on FBSQ.
+"""Recall and cost of each kind of vector index against the exact ten nearest, and the results of g(q) on FBSQ.
 
 python benchmarks/vectors.py [--count 200000] [--dim 128]
 python benchmarks/vectors.py --kb build/fbsq.kb --models build/models --subject transe
 
-The first draws vectors around a thousand centres; the second indexes E(s) of a trained subject scorer beside the
-knowledge base and asks for the entities nearest to g(q) of the test questions.
+The first command draws vectors around a thousand centres; the second indexes E(s) of a trained subject scorer and
+searches the entities nearest to g(q) of the test questions.
 """
 
 import argparse

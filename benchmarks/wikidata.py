@@ -1,14 +1,13 @@
-"""Measure the reading of a dump of Wikidata beside a plain orjson loop and qwikidata: CPU seconds, MB/s, peak memory.
+"""Measure reading a Wikidata dump against a plain orjson loop and qwikidata: CPU seconds, MB/s, peak memory.
 
 python benchmarks/wikidata.py [--entities 100000] [--shape short] [--dump FILE] [--shares orjson,kbtools,both,index]
 
-Each reads the same file in a process of its own: `kbtools` on one core and `both` on all, every row included; `orjson`
-unpacks and parses; `qwikidata` reads its `WikidataJsonDump`, makes its items of the first 5,000 entities and asks them
-for what kbtools reads: labels, aliases and descriptions of the languages, the values of the best statements as text,
-types and sitelinks, as columns. Each has read a dump of a hundred entities before, so that what libraries take to load
-does not count. `index` is the whole of `kbtools index`, with all its processes; its memory is the most that they held
-together, a page that several share counted once. Last come their rates beside that of qwikidata, by CPU seconds and by
-the clock.
+Each reads the same file in its own process: `kbtools` on one core and `both` on all, including every row; `orjson`
+decompresses and parses; `qwikidata` reads its `WikidataJsonDump`, makes items of the first 5,000 entities and gets what
+kbtools reads: labels, aliases and descriptions of the languages, the values of the best statements as text, types and
+sitelinks, as columns. Each has read a dump of a hundred entities before, so that loading libraries does not count.
+`index` is the whole of `kbtools index` with all its processes; its memory is their joint peak, with shared pages
+counted once. Rates relative to qwikidata, by CPU and wall time, come last.
 pip install '.[wikidata]' orjson qwikidata
 """
 

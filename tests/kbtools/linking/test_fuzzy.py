@@ -86,7 +86,7 @@ def test_a_fuzzy_link_leaves_out_the_entities_told_and_keeps_their_namesakes(tin
     paris = np.array(tiny.rows(["m.01paris"]), dtype=np.uint32)
     matches = tiny.lookup(["paris"])
     everyone = {one for link in link_fuzzily(tiny, [ngram])[0] for one in tiny.ids(link.entities)}
-    others = {one for link in links_to(matches, ngram, "paris", 90.0, but=paris) for one in tiny.ids(link.entities)}
+    others = {one for link in links_to(matches, ngram, "paris", 90.0, without=paris) for one in tiny.ids(link.entities)}
     assert everyone == {"m.01paris", "m.02paris"}
     assert others == {"m.02paris"}
 
