@@ -7,7 +7,7 @@ from kbtools.text.normaliser import fold
 
 
 class Rung(IntEnum):
-    """How a mention matched a name; a lower rung is stricter."""
+    """The way in which a mention matched a name; a lower rung is stricter."""
 
     EXACT = 1
     CASE = 2
