@@ -46,13 +46,7 @@ def _lines(result: LookupResult, *, explain: bool) -> Iterator[str]:
 @click.option("--explain", is_flag=True, help="Explain the order of the entities.")
 @output_option()
 def command(
-    home: Home,
-    text: str | None,
-    of_type: str | None,
-    lang: str | None,
-    limit: int,
-    explain: bool,
-    output: str | None,
+    home: Home, text: str | None, of_type: str | None, lang: str | None, limit: int, explain: bool, output: str | None
 ) -> None:
     """Find the entities called NAME, best first; `-` reads names from standard input.
 

@@ -163,10 +163,7 @@ def _find_typed_plugins(arguments: list[str]) -> None:
     help="The device for networks: cpu, cuda, cuda:1 or mps; faster with -tf32 or, for queries, -bf16 after it.",
 )
 @click.option(
-    "--memory",
-    default="1GB",
-    callback=check_size,
-    help="Memory for the work tables of a build; the rest goes to disk.",
+    "--memory", default="1GB", callback=check_size, help="Memory for the work tables of a build; the rest goes to disk."
 )
 @click.option(
     "--jobs",

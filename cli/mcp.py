@@ -18,11 +18,7 @@ from kbtools.entry_points import import_object
 _T = TypeVar("_T")
 
 
-@click.command(
-    "mcp",
-    cls=Command,
-    examples=("kbtools mcp sample.kb", "kbtools mcp sample.kb --schema > tools.json"),
-)
+@click.command("mcp", cls=Command, examples=("kbtools mcp sample.kb", "kbtools mcp sample.kb --schema > tools.json"))
 @kb_argument()
 @models_option
 @click.option("--schema", is_flag=True, help="Print the tools as function schemas of OpenAI's API and exit.")

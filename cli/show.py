@@ -109,14 +109,7 @@ def _entity_of(answerer: Answerer, text: str) -> Entity:
 @click.option("--top", default=10, type=click.IntRange(1), help="Entities to show.")
 @lang_option
 @output_option()
-def similar(
-    home: Home,
-    models: Path | None,
-    text: str | None,
-    top: int,
-    lang: str | None,
-    output: str | None,
-) -> None:
+def similar(home: Home, models: Path | None, text: str | None, top: int, lang: str | None, output: str | None) -> None:
     """Show the entities nearest to ENTITY, an id or a name, by the cosine of their vectors.
 
     The vectors come from kbtools index vectors, or, with --models, from kbtools train transe (a slower, exhaustive

@@ -50,13 +50,7 @@ _RANKER = click.option(
 @_RANKER
 @leaving
 def command(
-    home: Home,
-    train: Path,
-    valid: Path,
-    models: Path,
-    profile: str,
-    changes: dict[str, Any],
-    ranker: str | None,
+    home: Home, train: Path, valid: Path, models: Path, profile: str, changes: dict[str, Any], ranker: str | None
 ) -> None:
     """Train the models of a knowledge base: all of a profile, or one part.
 
@@ -131,15 +125,7 @@ def _subject(**arguments: Any) -> None:
 
 
 def _train_models(
-    part: str,
-    *,
-    names: str,
-    home: Home,
-    train: Path,
-    valid: Path,
-    models: Path,
-    profile: str,
-    changes: dict[str, Any],
+    part: str, *, names: str, home: Home, train: Path, valid: Path, models: Path, profile: str, changes: dict[str, Any]
 ) -> None:
     """Train several models of one part, each with the settings of its profile and the changes to them."""
     from kbtools.scorers.fitting import training
@@ -224,12 +210,7 @@ def _show_tuning(trained: Any) -> None:
 @OUT
 @read_vectors_options
 @settings_options
-def _transe(
-    home: Home,
-    models: Path,
-    read_vectors: ReadVectors | None,
-    changes: dict[str, Any],
-) -> None:
+def _transe(home: Home, models: Path, read_vectors: ReadVectors | None, changes: dict[str, Any]) -> None:
     """Train vectors of entities, E(s) + E(r) near E(o), for the subject scorer transe and for kbtools similar.
 
     With --vectors, import vectors from a file instead.

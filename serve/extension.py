@@ -22,13 +22,7 @@ ALL_VALUES = 100_000
 """Most values in one answer: some megabytes."""
 
 SETTINGS = [
-    {
-        "name": "limit",
-        "label": "Limit",
-        "type": "number",
-        "default": 0,
-        "help_text": "Values of each row, 0 for all",
-    },
+    {"name": "limit", "label": "Limit", "type": "number", "default": 0, "help_text": "Values of each row, 0 for all"},
     {
         "name": "content",
         "label": "Content",

@@ -87,12 +87,7 @@ class _TableSummary:
 
 
 def reconcile_table(
-    answerer: Answerer,
-    table: PlainTable,
-    query: TableQuery,
-    out: Path,
-    *,
-    count: Callable[[], None] = lambda: None,
+    answerer: Answerer, table: PlainTable, query: TableQuery, out: Path, *, count: Callable[[], None] = lambda: None
 ) -> _TableSummary:
     """Write a table with the entity of each row to a file; `count` is called after each row.
 

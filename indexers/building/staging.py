@@ -322,7 +322,7 @@ class FactPieces:
         # The ids of subjects come first, since those of objects were numbered after them.
         is_subject = np.arange(len(piece.ids)) < piece.subjects
         spelt = pa.table(
-            {"number": _numbered(self.ids, len(piece.ids)), "id": piece.ids, "is_subject": pa.array(is_subject)},
+            {"number": _numbered(self.ids, len(piece.ids)), "id": piece.ids, "is_subject": pa.array(is_subject)}
         )
         relations = piece.relations
         predicates = pa.table({"number": _numbered(self.relations, len(relations)), "relation": relations})

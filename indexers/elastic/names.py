@@ -16,14 +16,7 @@ from kbtools.indexers.elastic.documents import is_counted, term_of
 from kbtools.indexers.elastic.mapping import ENTITIES, NAMES
 from kbtools.indexers.elastic.searches import Cache, Searches, count_search, cut, terms_search
 from kbtools.kb.contract import NameMatch, SimilarName, match_kind
-from kbtools.linking.similarity import (
-    LONGEST_NAME,
-    edits_suffice,
-    has_neighbours,
-    may_settle,
-    rescore,
-    within_edits,
-)
+from kbtools.linking.similarity import LONGEST_NAME, edits_suffice, has_neighbours, may_settle, rescore, within_edits
 from kbtools.text.variants import name_forms
 
 TERMS_AT_ONCE = 4_000

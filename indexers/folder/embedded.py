@@ -16,14 +16,7 @@ from kbtools.indexers.folder.faiss_index import FaissVectors
 from kbtools.indexers.folder.folder_kb import FolderKB, explained
 from kbtools.indexers.folder.form_store import FormFilter, FormStore
 from kbtools.indexers.folder.fuzzy_index import FuzzyIndex
-from kbtools.indexers.folder.kb_folder import (
-    COLUMNS,
-    FORMS,
-    FUZZY,
-    REQUIRED,
-    open_steadily,
-    read_manifest,
-)
+from kbtools.indexers.folder.kb_folder import COLUMNS, FORMS, FUZZY, REQUIRED, open_steadily, read_manifest
 from kbtools.indexers.folder.language_sets import LanguageSets
 from kbtools.indexers.folder.name_counts import counts_at, rank_names
 from kbtools.kb.contract import NameMatch

@@ -19,10 +19,7 @@ from kbtools.storage import temporary_folder
 
 @contextmanager
 def given_sources(
-    changes_by_kind: Mapping[str, Any],
-    *,
-    columns: Mapping[str, str],
-    **reading: Any,
+    changes_by_kind: Mapping[str, Any], *, columns: Mapping[str, str], **reading: Any
 ) -> Iterator[tuple[list[UpdateSource], ReadOptions]]:
     """Yield the sources of an update for the changes of each kind: paths, data frames, rows, records or ids."""
     options = read_options(columns=columns, **reading)

@@ -60,11 +60,7 @@ Role = Literal["changes", "gone", "add", "remove"]
 """The role of a file: records of changes, ids of entities to remove, rows to add, rows to remove."""
 
 _METHODS: dict[Role, dict[Kind, Callable[..., None]]] = {
-    "add": {
-        "facts": Draft.add_fact,
-        "types": Draft.add_type,
-        "redirects": Draft.merge,
-    },
+    "add": {"facts": Draft.add_fact, "types": Draft.add_type, "redirects": Draft.merge},
     "remove": {"facts": Draft.remove_fact, "types": Draft.remove_types},
 }
 """The change for a row of each kind; kinds with languages are separate."""

@@ -134,9 +134,7 @@ def to_arrow(results: Result | Record | Iterable[Result | Record]) -> Any:
     return arrow.table({name: arrow.array(values, types[kinds[name]]) for name, values in columns.items()})
 
 
-def gather_columns(
-    results: Result | Record | Iterable[Result | Record],
-) -> tuple[dict[str, list[Any]], dict[str, str]]:
+def gather_columns(results: Result | Record | Iterable[Result | Record]) -> tuple[dict[str, list[Any]], dict[str, str]]:
     """Return the columns of results of one kind, and the kind of each column."""
     several: list[Any] = [results]
     if isinstance(results, Iterable) and not isinstance(results, Result | Record):

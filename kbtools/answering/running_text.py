@@ -43,9 +43,7 @@ LONGEST_SENTENCE = 2_000
 """Characters after which a sentence is cut at the next space."""
 
 # Possessive quantifiers and a look-behind avoid quadratic time on a long run of full stops.
-_SENTENCE_END = re.compile(
-    r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+\s++(?=[^\W_a-z]|[\"'“‘(\[])|[。！？]|\n\s*\n",
-)
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+\s++(?=[^\W_a-z]|[\"'“‘(\[])|[。！？]|\n\s*\n")
 _UNFINISHED = re.compile(r"(?:^|[\s.(])(?:\w|mr|mrs|ms|dr|st|jr|sr|vs|no|vol|gen|col|lt|prof|inc|ltd|co)\.$", re.I)
 """Words before a full stop that does not end a sentence: initials and abbreviations, `J. K. Rowling`, `St. Louis`."""
 

@@ -88,10 +88,7 @@ def _cell_calibration(run: Run, cell: Cell) -> _CalibrationFigures:
         when_right=_weighted_mean(confidence, strict),
         when_wrong=_weighted_mean(confidence, 1 - strict),
         outside=float(outside.mean()),
-        auroc=auroc(
-            np.concatenate([confidence, outside]),
-            right=np.concatenate([strict, np.zeros(len(outside))]),
-        ),
+        auroc=auroc(np.concatenate([confidence, outside]), right=np.concatenate([strict, np.zeros(len(outside))])),
     )
 
 

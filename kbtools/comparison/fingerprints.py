@@ -17,16 +17,7 @@ from kbtools.answering.questions import AnnotatedQuestion
 from kbtools.comparison.column_store import digest
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.weight_search import GRID, SWEEPS
-from kbtools.entry_points import (
-    PRUNERS,
-    RANKERS,
-    SCORERS,
-    SUBJECT_SCORERS,
-    TAGGERS,
-    list_plugins,
-    load_plugin,
-    target,
-)
+from kbtools.entry_points import PRUNERS, RANKERS, SCORERS, SUBJECT_SCORERS, TAGGERS, list_plugins, load_plugin, target
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.contracts import ZeroShot
 from kbtools.ranking.models import LEXICAL, RELATION, SUBJECT, TAGGER, model_digest, plugin_folder

@@ -88,13 +88,7 @@ def find_causes(
 
 
 def write_examples(
-    out: Path,
-    linkable: NDArray[np.bool_],
-    cell: Cell,
-    outcomes: Columns,
-    pools: GoldPools,
-    gold: Gold,
-    most: int,
+    out: Path, linkable: NDArray[np.bool_], cell: Cell, outcomes: Columns, pools: GoldPools, gold: Gold, most: int
 ) -> None:
     """Write at most `most` random examples of each cause, the same in every run."""
     causes = find_causes(outcomes.arrays, fault=gold.fault, linkable=linkable)

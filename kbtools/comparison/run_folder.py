@@ -130,8 +130,7 @@ def _read_origin(folder: Path) -> tuple[RunOrigin, list[Cell]]:
         return origin, [Cell(*cell) for cell in record["cells"]]
     except (KBUnusable, KeyError, TypeError) as error:
         raise RunUnusable(
-            f"{folder / RECORD}: damaged or written by another version of kbtools; use another --out",
-            path=str(folder),
+            f"{folder / RECORD}: damaged or written by another version of kbtools; use another --out", path=str(folder)
         ) from error
 
 

@@ -209,11 +209,7 @@ class Stages:
         columns = find_columns(path, fingerprint)
         if columns is None:
             progress, begun = self.announce(f"{name} over {cell.pruning}"), time.perf_counter()
-            columns = Columns(
-                fingerprint,
-                {"score": compute(progress)},
-                {"seconds": time.perf_counter() - begun},
-            )
+            columns = Columns(fingerprint, {"score": compute(progress)}, {"seconds": time.perf_counter() - begun})
             write_columns(path, columns)
         seconds.append(columns.facts["seconds"])
         return columns["score"]

@@ -89,11 +89,7 @@ def unruled_mentions(pools: Pools, scores: NDArray[np.int64], margin: float) -> 
 
 
 def complete(
-    evidence: Evidence,
-    deferred: Mapping[str, NDArray[np.floating]],
-    read: NDArray[np.bool_],
-    *,
-    order: tuple[str, ...],
+    evidence: Evidence, deferred: Mapping[str, NDArray[np.floating]], read: NDArray[np.bool_], *, order: tuple[str, ...]
 ) -> Evidence:
     """Return the evidence with the deferred scorers added, in the order of the last ranker.
 

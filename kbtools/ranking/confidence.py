@@ -17,11 +17,7 @@ _LEFT_OUT = np.iinfo(np.int64).min // 2
 
 
 def winner_confidence(
-    pools: Pools,
-    scores: NDArray[np.int64],
-    *,
-    of_links: bool = True,
-    among: NDArray[np.bool_] | None = None,
+    pools: Pools, scores: NDArray[np.int64], *, of_links: bool = True, among: NDArray[np.bool_] | None = None
 ) -> NDArray[np.float64]:
     """Return the uncalibrated confidence in the first candidate of each question, 0 without one: (questions,).
 

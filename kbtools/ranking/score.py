@@ -93,10 +93,7 @@ def _ask_subjects(
 
 
 def score_subjects(
-    pools: Pools,
-    questions: Sequence[Question],
-    scorer: SubjectScorer,
-    progress: Progress = lambda done: None,
+    pools: Pools, questions: Sequence[Question], scorer: SubjectScorer, progress: Progress = lambda done: None
 ) -> NDArray[np.float64]:
     """Return u(s, r, q) of each subject: (subjects,); raise BrokenPlugin as `score_relations` does."""
     mentions, subjects = pools.first("mention"), pools.first("subject")
@@ -104,10 +101,7 @@ def score_subjects(
     for first, last, marked in _mark_questions(pools, questions):
         if marked:
             span = slice(subjects[first], subjects[last])
-            rows, which = (
-                pools.subject[span],
-                pools.subject_mention[span].astype(np.int64) - mentions[first],
-            )
+            rows, which = (pools.subject[span], pools.subject_mention[span].astype(np.int64) - mentions[first])
             ask = partial(_ask_subjects, scorer, marked, which, rows)
             blocks.append(check_scores(scorer, ask, shape=(len(rows),)))
         progress(last)

@@ -65,10 +65,7 @@ def _untrained_claims(name: str, plugin: Callable[[Sequence[str]], Any]) -> list
     relations = world().relations
     return [
         *_relation_claims(name, lambda: construct(name, lambda: plugin(relations))),
-        (
-            "the order of relations changes no score",
-            lambda: close(score(relations), score(relations[::-1])[:, ::-1]),
-        ),
+        ("the order of relations changes no score", lambda: close(score(relations), score(relations[::-1])[:, ::-1])),
     ]
 
 

@@ -211,8 +211,7 @@ def read_variants(path: Path) -> list[tuple[str, str]]:
             cells = [cell.strip() for cell in line.split("\t" if "\t" in line else ",")]
             if len(cells) != 2 or not all(map(normal_form, cells)):
                 raise InputError(
-                    f"{path}:{number}: found {line!r}, expected two spellings separated by a tab",
-                    path=str(path),
+                    f"{path}:{number}: found {line!r}, expected two spellings separated by a tab", path=str(path)
                 )
             pairs.append((cells[0], cells[1]))
     return pairs

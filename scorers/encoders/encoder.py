@@ -14,13 +14,7 @@ from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.ranking.models import WEIGHTS
 from kbtools.scorers.encoders.pretrained import PretrainedFiles, read_files
 from kbtools.scorers.fitting.splits import Splits
-from kbtools.scorers.networks.checkpoint import (
-    SavedNetwork,
-    StoredNetwork,
-    match_rows,
-    other_network,
-    read_checkpoint,
-)
+from kbtools.scorers.networks.checkpoint import SavedNetwork, StoredNetwork, match_rows, other_network, read_checkpoint
 from kbtools.scorers.networks.network import without_torch
 from kbtools.scorers.networks.training_settings import PretrainedSettings
 from kbtools.scorers.relations.lexical import LexicalScorer

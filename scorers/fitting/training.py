@@ -110,8 +110,7 @@ def load_trainable(part: str, name: str) -> _Trainable:
     plugin = import_object(_TRANSE) if part == ENTITIES else load_plugin(GROUPS[part], name)
     if not isinstance(plugin, _Trainable):
         raise BrokenPlugin(
-            f"{KINDS[GROUPS[part]]} {name!r} cannot be trained: it has no class method `task`, its objective",
-            name=name,
+            f"{KINDS[GROUPS[part]]} {name!r} cannot be trained: it has no class method `task`, its objective", name=name
         )
     return plugin
 

@@ -72,12 +72,7 @@ class SelfFitting(Protocol):
 
 
 def fit(
-    task: Task,
-    config: FitConfig,
-    *,
-    state: Path | None = None,
-    made_of: str = "",
-    callbacks: Callbacks = SILENT,
+    task: Task, config: FitConfig, *, state: Path | None = None, made_of: str = "", callbacks: Callbacks = SILENT
 ) -> list[Epoch]:
     """Train a network in place and return its epochs.
 

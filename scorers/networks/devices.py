@@ -76,10 +76,7 @@ def memory_named(batch: int, *, instead: str = "lower --batch (half of it is a g
     except RuntimeError as error:
         if not isinstance(error, torch.OutOfMemoryError) and not any(words in str(error) for words in _FULL):
             raise
-        raise DeviceFull(
-            f"the device's memory does not hold a batch of {batch:,}; {instead}",
-            batch=batch,
-        ) from error
+        raise DeviceFull(f"the device's memory does not hold a batch of {batch:,}; {instead}", batch=batch) from error
 
 
 @contextmanager

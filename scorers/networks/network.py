@@ -11,13 +11,7 @@ from numpy.typing import NDArray
 
 from kbtools.entry_points import import_object
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.scorers.networks.checkpoint import (
-    SavedNetwork,
-    StoredNetwork,
-    match_rows,
-    other_network,
-    read_checkpoint,
-)
+from kbtools.scorers.networks.checkpoint import SavedNetwork, StoredNetwork, match_rows, other_network, read_checkpoint
 from kbtools.scorers.networks.forward import (
     BiGRUForward,
     DotForward,

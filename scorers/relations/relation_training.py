@@ -16,14 +16,7 @@ from kbtools.scorers.networks.training_settings import ObjectiveConfig
 class RelationTask:
     """The task of ranking the gold relation of each training question above the others."""
 
-    def __init__(
-        self,
-        scorer: TrainedNetwork,
-        config: ObjectiveConfig,
-        *,
-        kb: KnowledgeBase,
-        splits: Splits,
-    ) -> None:
+    def __init__(self, scorer: TrainedNetwork, config: ObjectiveConfig, *, kb: KnowledgeBase, splits: Splits) -> None:
         self.scorer = scorer
         self.network = scorer.trainable
         self.save = scorer.save

@@ -12,13 +12,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.ranking.models import ENTITIES, model_folder
 from kbtools.scorers.fitting.splits import Splits
-from kbtools.scorers.networks.checkpoint import (
-    Checkpoint,
-    SavedNetwork,
-    StoredNetwork,
-    other_network,
-    read_checkpoint,
-)
+from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, StoredNetwork, other_network, read_checkpoint
 from kbtools.scorers.networks.forward import BiGRUForward
 from kbtools.scorers.networks.network import without_torch
 from kbtools.scorers.networks.training_settings import EncoderConfig, TrainingSettings

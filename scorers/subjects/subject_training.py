@@ -142,12 +142,7 @@ class SubjectTask:
     """
 
     def __init__(
-        self,
-        scorer: RandomVectorScorer,
-        config: ObjectiveConfig,
-        *,
-        kb: KnowledgeBase,
-        splits: Splits,
+        self, scorer: RandomVectorScorer, config: ObjectiveConfig, *, kb: KnowledgeBase, splits: Splits
     ) -> None:
         train = splits.train
         assert isinstance(scorer.network, _EntityNetwork)

@@ -18,13 +18,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.n_gram import NGramIdf
 from kbtools.pruning.pruners import opening, word_places, words_of
 from kbtools.scorers.fitting.splits import Labelled, Splits
-from kbtools.scorers.networks.checkpoint import (
-    Checkpoint,
-    SavedNetwork,
-    StoredNetwork,
-    other_network,
-    read_checkpoint,
-)
+from kbtools.scorers.networks.checkpoint import Checkpoint, SavedNetwork, StoredNetwork, other_network, read_checkpoint
 from kbtools.scorers.networks.forward import SESSION, UNKNOWN_ROW, rows_by_part
 from kbtools.scorers.networks.network import without_torch
 from kbtools.scorers.networks.training_settings import EncoderConfig, TaggerSettings
