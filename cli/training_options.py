@@ -117,4 +117,4 @@ def _read_settings(config: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(config.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadSetting(f"{config}: cannot be read as TOML ({error})", path=str(config)) from error
+        raise BadSetting.at(config, f"cannot be read as TOML ({error})") from error

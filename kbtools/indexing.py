@@ -118,7 +118,7 @@ def find_kb(path: str | Path) -> Path:
         return Path(path)
     cache = own_cache("sample")
     if cache is None:
-        raise KBMissing(f"{path}: no folder to index it in; name one in {VARIABLE}", path=str(path))
+        raise KBMissing.at(path, f"no folder to index it in; name one in {VARIABLE}")
     (files,) = import_module("kbtools.examples").__path__
     folder = cache / f"{_SAMPLE}.kb"
     try:

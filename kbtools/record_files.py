@@ -37,13 +37,13 @@ def read_record(path: Path, *, name: str, version: int, cure: str) -> dict[str, 
             raise OSError(errno.EINVAL, "not a regular file")
         packed = path.read_bytes()
     except OSError as error:
-        raise KBUnusable(f"{path}: cannot be read ({error.strerror})", path=str(path)) from error
+        raise KBUnusable.at(path, f"cannot be read ({error.strerror})") from error
     try:
         wrapped = msgpack.unpackb(packed)
         stamp, record = (wrapped["format"], wrapped["version"]), dict(wrapped["record"])
         changed = wrapped["checksum"] != record_checksum(record)
     except (ValueError, KeyError, TypeError, AttributeError, msgpack.UnpackException) as error:
-        raise KBUnusable(f"{path}: damaged ({type(error).__name__}); {cure}", path=str(path)) from error
+        raise KBUnusable.at(path, f"damaged ({type(error).__name__}); {cure}") from error
     if stamp != (name, version):
         raise KBUnusable(
             f"{path}: found format {stamp[0]!r:.50} version {stamp[1]!r:.50}, expected {name!r} version {version}; "
@@ -52,7 +52,7 @@ def read_record(path: Path, *, name: str, version: int, cure: str) -> dict[str, 
             found=stamp,
         )
     if changed:
-        raise KBUnusable(f"{path}: damaged (its checksum differs); {cure}", path=str(path))
+        raise KBUnusable.at(path, f"damaged (its checksum differs); {cure}")
     return record
 
 

@@ -69,9 +69,8 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         with suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError) and is_disk_full(error):
-            raise DiskFull(
-                f"{path}: no space left on the disk; nothing was changed, free some space and run it again",
-                path=str(path),
+            raise DiskFull.at(
+                path, "no space left on the disk; nothing was changed, free some space and run it again"
             ) from error
         raise
     _remove_unfinished(path)
@@ -126,7 +125,7 @@ def remove_abandoned(place: Path) -> None:
 def make_folder(path: Path) -> None:
     """Create a folder if it does not exist; raise OutputUnusable for a symbolic link, which may lead elsewhere."""
     if path.is_symlink():
-        raise OutputUnusable(f"{path}: is a symbolic link; remove it", path=str(path))
+        raise OutputUnusable.at(path, "is a symbolic link; remove it")
     path.mkdir(parents=True, exist_ok=True)
 
 
@@ -163,7 +162,7 @@ def locked(target: Path) -> Iterator[None]:
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         except OSError as error:
             if error.errno == errno.ELOOP:
-                raise OutputUnusable(f"{lock}: is a symbolic link; remove it", path=str(lock)) from error
+                raise OutputUnusable.at(lock, "is a symbolic link; remove it") from error
             raise
         try:
             _lock_file(descriptor, target)
@@ -185,14 +184,12 @@ def _lock_file(descriptor: int, target: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise BuildLocked(
-            f"{target}: another process is building it; wait for it, or choose another --out", path=str(target)
-        ) from error
+        raise BuildLocked.at(target, "another process is building it; wait for it, or choose another --out") from error
     except OSError as error:
-        raise OutputUnusable(
-            f"{target}: its file system does not lock files ({error.strerror}), so concurrent writes could "
+        raise OutputUnusable.at(
+            target,
+            f"its file system does not lock files ({error.strerror}), so concurrent writes could "
             "damage it; choose a folder on another file system",
-            path=str(target),
         ) from error
 
 
@@ -235,9 +232,8 @@ def find_stranger(folder: Path, ours: _Ours) -> Path | None:
 def require_ours(folder: Path, ours: _Ours) -> None:
     """Raise OutputUnusable if a folder has files that kbtools did not write."""
     if stranger := find_stranger(folder, ours):
-        raise OutputUnusable(
-            f"{folder}: holds {str(stranger)!r}, which would be overwritten; move it away, or choose a new folder",
-            path=str(folder),
+        raise OutputUnusable.at(
+            folder, f"holds {str(stranger)!r}, which would be overwritten; move it away, or choose a new folder"
         )
 
 
@@ -279,7 +275,7 @@ def built_folder(target: Path, *, ours: _Ours) -> Iterator[Path]:
     """
     place = Path(os.path.realpath(target))
     if os.path.ismount(place):
-        raise OutputUnusable(f"{target}: is a mount point; choose a folder inside it", path=str(target))
+        raise OutputUnusable.at(target, "is a mount point; choose a folder inside it")
     try:
         with made_parents(place), locked(place):
             temporary = beside(place, "building")
@@ -300,18 +296,16 @@ def built_folder(target: Path, *, ours: _Ours) -> Iterator[Path]:
         raise
     except Exception as error:
         if is_disk_full(error):
-            raise DiskFull(
-                f"{target}: no space left on the disk; nothing was changed, free some space and run it again",
-                path=str(target),
+            raise DiskFull.at(
+                target, "no space left on the disk; nothing was changed, free some space and run it again"
             ) from error
         if is_out_of_memory(error):
-            raise MemoryExhausted(
-                f"{target}: out of memory ({error}); raise the limit (ulimit -v) or close other programs",
-                path=str(target),
+            raise MemoryExhausted.at(
+                target, f"out of memory ({error}); raise the limit (ulimit -v) or close other programs"
             ) from error
         if isinstance(error, OSError) and _is_below(error.filename, place.parent):
-            raise OutputUnusable(
-                f"{target}: cannot be written ({error.strerror or error}); choose another folder", path=str(target)
+            raise OutputUnusable.at(
+                target, f"cannot be written ({error.strerror or error}); choose another folder"
             ) from error
         raise
 

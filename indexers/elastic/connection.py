@@ -252,11 +252,11 @@ def _read_secret(name: str, environment: Mapping[str, str]) -> str | None:
     try:
         secret = Path(file).read_bytes().decode("utf-8-sig").rstrip("\r\n")
     except OSError as error:
-        raise NotAllowed(f"{file}: the {kind} cannot be read from it ({error.strerror})", path=file) from error
+        raise NotAllowed.at(file, f"the {kind} cannot be read from it ({error.strerror})") from error
     except UnicodeDecodeError:
-        raise NotAllowed(f"{file}: the {kind} in it is no text in UTF-8", path=file) from None
+        raise NotAllowed.at(file, f"the {kind} in it is no text in UTF-8") from None
     if not secret.strip():
-        raise NotAllowed(f"{file}: empty; it should hold the {kind}", path=file)
+        raise NotAllowed.at(file, f"empty; it should hold the {kind}")
     return secret
 
 

@@ -45,9 +45,8 @@ class EmbeddedKB(FolderKB):
         """Open every file; raise KBUnusable if one is damaged or the folder was just replaced."""
         self.manifest = manifest
         if manifest.is_updated:
-            raise KBUnusable(
-                f"{self.path}: contains updates, which only kbtools.open reads; merge them with kbtools compact",
-                path=str(self.path),
+            raise KBUnusable.at(
+                self.path, "contains updates, which only kbtools.open reads; merge them with kbtools compact"
             )
         require_files(self.path, manifest.files, manifest.checksums, INDEX_AGAIN)
         if missing := sorted(REQUIRED - manifest.files.keys()):

@@ -165,19 +165,19 @@ def read_vectors_record(path: Path, manifest: Manifest) -> dict[str, Any]:
     if folder.is_dir() and not (folder / RECORD).is_file():
         raise KBUnusable(f"{folder / RECORD}: missing; {vectors_cure(path)}", path=str(folder))
     if not folder.is_dir():
-        raise VectorsMissing(
-            f"{path}: has no entity vectors; create them with kbtools index vectors --kb {path}, or use a pruner "
+        raise VectorsMissing.at(
+            path,
+            f"has no entity vectors; create them with kbtools index vectors --kb {path}, or use a pruner "
             "that needs none",
-            path=str(path),
         )
     record = read_record(folder / RECORD, name=_FORMAT_NAME, version=_FORMAT_VERSION, cure=vectors_cure(path))
     if not fits(record, _VectorsRecord):
         raise KBUnusable(f"{folder / RECORD}: damaged (a part is of another type); {vectors_cure(path)}")
     if record["kb"] not in manifest.lineage:
-        raise KBUnusable(
-            f"{folder}: its vectors belong to a knowledge base with digest {record['kb'][:12]}, this one has "
+        raise KBUnusable.at(
+            folder,
+            f"its vectors belong to a knowledge base with digest {record['kb'][:12]}, this one has "
             f"{manifest.digest[:12]}; {vectors_cure(path)}",
-            path=str(folder),
         )
     require_files(folder, record["files"], record["checksums"], vectors_cure(path))
     return record
@@ -197,9 +197,9 @@ class FaissVectors:
             self.index = faiss.read_index(os.fspath(folder / INDEX), faiss.IO_FLAG_MMAP_IFC)
             self.rows: EntityRows = np.load(folder / ROWS, allow_pickle=False)
         except (RuntimeError, ValueError, MemoryError) as error:
-            raise KBUnusable(f"{folder}: damaged ({error}); {vectors_cure(path)}", path=str(folder)) from error
+            raise KBUnusable.at(folder, f"damaged ({error}); {vectors_cure(path)}") from error
         if (self.index.d, self.index.ntotal) != (record["dim"], record["count"]) or len(self.rows) != record["count"]:
-            raise KBUnusable(f"{folder}: damaged (its sizes disagree); {vectors_cure(path)}", path=str(folder))
+            raise KBUnusable.at(folder, f"damaged (its sizes disagree); {vectors_cure(path)}")
         self.folder, self.cure, self.gone = folder, vectors_cure(path), np.intersect1d(self.rows, gone)
         self.kind = str(record["kind"])
         self.on_gpu: Any = None

@@ -142,10 +142,10 @@ def _links_to(folder: Path) -> Iterator[str]:
             for name in names:
                 os.symlink(os.path.join(place, name), links / name)
         except OSError as error:
-            raise KBUnusable(
-                f"{folder}: cannot create links to its files in the temporary folder "
+            raise KBUnusable.at(
+                folder,
+                f"cannot create links to its files in the temporary folder "
                 f"({error.strerror or error}); set TMPDIR to a folder with more space",
-                path=str(folder),
             ) from error
         yield str(links)
 

@@ -100,13 +100,12 @@ def read_manifest(path: Path) -> Manifest:
         elif (old / MANIFEST).is_file():
             next_step = f"a build was killed while replacing it, mv {old} {path} restores the old one"
         problem = "not a folder" if path.exists() else "no such knowledge base"
-        raise KBMissing(f"{path}: {problem}; {next_step}", path=str(path)) from error
+        raise KBMissing.at(path, f"{problem}; {next_step}") from error
     except OSError as error:
         raise KBUnusable(f"{path}: cannot be opened ({error.strerror}); check its permissions") from error
     if MANIFEST not in names:
-        raise KBMissing(
-            f"{path}: not a knowledge base (there is no {MANIFEST}); name the folder that kbtools index --out made",
-            path=str(path),
+        raise KBMissing.at(
+            path, f"not a knowledge base (there is no {MANIFEST}); name the folder that kbtools index --out made"
         )
     record = read_record(path / MANIFEST, name=FORMAT_NAME, version=FORMAT_VERSION, cure="index again")
     try:

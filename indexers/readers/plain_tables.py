@@ -49,7 +49,7 @@ def read_plain_table(path: Path, options: ReadOptions) -> PlainTable:
         lines += rows.lines
     reading.skips.check()
     if not batches:
-        raise WrongFormat(f"{path}: no row under the header", path=str(path))
+        raise WrongFormat.at(path, "no row under the header")
     table = pa.concat_tables(batches, promote_options="default")
     if lines != sorted(lines):  # Rows of another width come after the others of their block.
         table = table.take(pc.array_sort_indices(pa.array(lines)))

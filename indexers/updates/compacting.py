@@ -197,7 +197,7 @@ def _checked(kb: FolderKB, strings: Any) -> Any:
     try:
         strings.validate(full=True)
     except pa.ArrowInvalid as error:
-        raise KBUnusable(f"{kb.path}: a string lies beyond its file; {INDEX_AGAIN}", path=str(kb.path)) from error
+        raise KBUnusable.at(kb.path, f"a string lies beyond its file; {INDEX_AGAIN}") from error
     return strings
 
 

@@ -90,9 +90,8 @@ def replacing(path: Path) -> Iterator[tuple[Path, EmbeddedKB | Overlay]]:
             require_intact(path, read_manifest(path))
             yield folder, open_folder(path)
     except BuildLocked as error:
-        raise BuildLocked(
-            f"{path}: another process is building or updating it; run the command again when it has finished",
-            path=str(path),
+        raise BuildLocked.at(
+            path, "another process is building or updating it; run the command again when it has finished"
         ) from error
 
 

@@ -83,7 +83,7 @@ def open_kb(
 def models_folder(models: str | Path | None) -> Path | None:
     """Return the folder of trained models, None if none is named; raise ModelMissing if it does not exist."""
     if models is not None and not Path(models).is_dir():
-        raise ModelMissing(f"{models}: no folder of models; make one with kbtools train", path=str(models))
+        raise ModelMissing.at(models, "no folder of models; make one with kbtools train")
     return None if models is None else Path(models)
 
 

@@ -41,9 +41,9 @@ class AnnotatedQuestion:
 def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the numbered lines of a question file; raise InputError if it is not one."""
     if not path.is_file():
-        raise SourceMissing(f"{path}: no such file of questions", path=str(path))
+        raise SourceMissing.at(path, "no such file of questions")
     if not path.stat().st_size:
-        raise SourceEmpty(f"{path}: the file of questions is empty", path=str(path))
+        raise SourceEmpty.at(path, "the file of questions is empty")
     with path.open("rb") as file:
         _refuse_beginning(path, file.peek(_HEAD)[:_HEAD])
         for number, raw in enumerate(file, 1):
@@ -98,10 +98,8 @@ def read_annotated(path: Path) -> Iterator[AnnotatedQuestion]:
             continue
         columns = line.split("\t")
         if len(columns) != 4:
-            raise BadLine(
-                f"{path}:{number}: found {len(columns)} columns, expected subject, relation, object and question",
-                path=str(path),
-                line=number,
+            raise BadLine.at(
+                path, f"found {len(columns)} columns, expected subject, relation, object and question", line=number
             )
         subject, target = canonical_id(columns[0].strip()), canonical_id(columns[2].strip())
         yield AnnotatedQuestion(subject, _read_relation(columns[1].strip(), beside=subject), target, columns[3])

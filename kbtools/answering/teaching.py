@@ -89,7 +89,7 @@ def read_lessons(path: Path) -> list[Lesson]:
     object, question as in SimpleQuestions. Raises InputError for any other file.
     """
     if not path.is_file():
-        raise SourceMissing(f"{path}: no such file of questions", path=str(path))
+        raise SourceMissing.at(path, "no such file of questions")
     try:
         text = path.read_bytes().decode("utf-8-sig")
         if text.lstrip().startswith("{"):
@@ -97,7 +97,7 @@ def read_lessons(path: Path) -> list[Lesson]:
         first = text.partition("\n")[0]
         rows = list(csv.reader(text.splitlines(), delimiter="\t" if "\t" in first else ","))
     except (UnicodeDecodeError, ValueError, csv.Error) as error:
-        raise WrongFormat(f"{path}: expected UTF-8 text, a table or JSON Lines ({error})", path=str(path)) from error
+        raise WrongFormat.at(path, f"expected UTF-8 text, a table or JSON Lines ({error})") from error
     head = [cell.strip().casefold() for cell in rows[0]] if rows else []
     named = "question" in head
     lessons = []
@@ -120,7 +120,7 @@ def _read_lesson(record: object, where: str) -> Lesson:
     cells = record if isinstance(record, dict) else {}
     lesson = Lesson(*(" ".join(str(cells.get(name) or "").split()) for name in _COLUMNS))
     if not lesson.question or not (lesson.answer or (lesson.subject and lesson.relation)):
-        raise WrongFormat(f"{where}: expected a question with subject and relation, or with an answer", path=where)
+        raise WrongFormat.at(where, "expected a question with subject and relation, or with an answer")
     return lesson
 
 

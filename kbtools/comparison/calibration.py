@@ -130,16 +130,15 @@ def calibrate_system(run: Run, answerer: Answerer, system: System) -> System:
     """
     cell = Cell.of(system)
     if run.origin.kb.digest != kb_digest(answerer.kb):
-        raise RunMismatch(
-            f"{run.folder}: compared on the knowledge base {run.origin.kb.path}, not on this one; "
+        raise RunMismatch.at(
+            run.folder,
+            f"compared on the knowledge base {run.origin.kb.path}, not on this one; "
             "run kbtools compare --valid on this one",
-            path=str(run.folder),
         )
     calibration = run_calibration(run, cell)
     if calibration is None or run.valid is None:
-        raise RunUnusable(
-            f"{run.folder}: {cell.label} is not calibrated there; run kbtools compare --valid with these names",
-            path=str(run.folder),
+        raise RunUnusable.at(
+            run.folder, f"{cell.label} is not calibrated there; run kbtools compare --valid with these names"
         )
     prints = Fingerprints(run.valid.origin.kb.digest, run.valid.origin.questions.digest)
     facts = run.valid.cells[cell].facts
@@ -147,9 +146,9 @@ def calibrate_system(run: Run, answerer: Answerer, system: System) -> System:
         system = system.weighted(cell_weights(facts))
     current = prints.cell(*identify(answerer, {cell: system})[cell], weights=system.weights)
     if current != run.valid.cells[cell].fingerprint:
-        raise RunMismatch(
-            f"{run.folder}: {cell.label} was compared with other models or weights than these; run kbtools compare "
+        raise RunMismatch.at(
+            run.folder,
+            f"{cell.label} was compared with other models or weights than these; run kbtools compare "
             "again, with --tune if training chose weights for this cell alone",
-            path=str(run.folder),
         )
     return replace(system, calibration=calibration)

@@ -66,7 +66,7 @@ def named_failure(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OutputUnusable(f"{path}: cannot be written ({error.strerror})", path=str(path)) from error
+        raise OutputUnusable.at(path, f"cannot be written ({error.strerror})") from error
 
 
 def read_columns(path: Path) -> Columns:
@@ -85,9 +85,8 @@ def read_columns(path: Path) -> Columns:
             raise ValueError("a field is missing or has another type")
         return Columns(record["fingerprint"], arrays, facts)
     except (KBUnusable, zlib.error, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise RunUnusable(
-            f"{path}: damaged or written by another version of kbtools; delete it and run kbtools compare again",
-            path=str(path),
+        raise RunUnusable.at(
+            path, "damaged or written by another version of kbtools; delete it and run kbtools compare again"
         ) from error
 
 

@@ -124,7 +124,7 @@ def read_examples(out: Path, cell: Cell) -> list[dict[str, Any]]:
     try:
         return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
     except ValueError as error:
-        raise RunUnusable(f"{path}: damaged; run kbtools compare --errors again", path=str(path)) from error
+        raise RunUnusable.at(path, "damaged; run kbtools compare --errors again") from error
 
 
 def _example_record(question: int, outcomes: Columns, pools: GoldPools, gold: Gold) -> dict[str, Any]:

@@ -97,13 +97,13 @@ def open_run(folder: Path) -> Run:
     """Return a run; raise RunMissing if there is none, RunUnusable if it is damaged or has no cell yet."""
     origin, order = _read_origin(folder)
     if not (folder / GOLD).is_file():
-        raise RunUnusable(f"{folder}: no cell is finished yet; run kbtools compare again to continue", path=str(folder))
+        raise RunUnusable.at(folder, "no cell is finished yet; run kbtools compare again to continue")
     outcomes = {
         Cell(*columns.facts["cell"]): columns
         for columns in map(read_columns, sorted((folder / CELLS).glob("*.columns")))
     }
     if not outcomes:
-        raise RunUnusable(f"{folder}: no cell is finished yet; run kbtools compare again to continue", path=str(folder))
+        raise RunUnusable.at(folder, "no cell is finished yet; run kbtools compare again to continue")
     # In the order of the requests, then cells that no record names.
     cells = {cell: outcomes[cell] for cell in [*order, *sorted(outcomes)] if cell in outcomes}
     valid = open_run(folder / VALID) if any((folder / VALID / CELLS).glob("*.columns")) else None
@@ -118,9 +118,8 @@ def open_run(folder: Path) -> Run:
 def _read_origin(folder: Path) -> tuple[RunOrigin, list[Cell]]:
     """Return the inputs of a run, and its cells in the order they were requested."""
     if not (folder / RECORD).is_file():
-        raise RunMissing(
-            f"{folder}: no run here (there is no {RECORD}); name the folder that kbtools compare --out made",
-            path=str(folder),
+        raise RunMissing.at(
+            folder, f"no run here (there is no {RECORD}); name the folder that kbtools compare --out made"
         )
     try:
         record = read_record(folder / RECORD, name=_FORMAT_NAME, version=FORMAT_VERSION, cure="give another --out")
@@ -143,9 +142,7 @@ def prepare_run(folder: Path, origin: RunOrigin, cells: list[Cell]) -> None:
     order: list[Cell] = []
     if folder.is_dir() and find_stranger(folder, lambda path: str(path) in _FOLDERS):
         if not (folder / RECORD).is_file():
-            raise OutputUnusable(
-                f"{folder}: contains files, but no run of kbtools compare; choose another --out", path=str(folder)
-            )
+            raise OutputUnusable.at(folder, "contains files, but no run of kbtools compare; choose another --out")
         before, order = _read_origin(folder)
         _refuse_other("knowledge base", before.kb, origin.kb, folder)
         _refuse_other("question file", before.questions, origin.questions, folder)
@@ -155,16 +152,14 @@ def prepare_run(folder: Path, origin: RunOrigin, cells: list[Cell]) -> None:
             make_folder(folder / name)
         write_record(folder / RECORD, record, name=_FORMAT_NAME, version=FORMAT_VERSION)
     except OSError as error:
-        raise OutputUnusable(
-            f"{folder}: cannot be written ({error.strerror}); choose another --out", path=str(folder)
-        ) from error
+        raise OutputUnusable.at(folder, f"cannot be written ({error.strerror}); choose another --out") from error
 
 
 def _refuse_other(what: str, before: Provenance, now: Provenance, folder: Path) -> None:
     """Raise RunMismatch if results of something else are in the folder."""
     if before.digest != now.digest:
-        raise RunMismatch(
-            f"{folder}: holds results of the {what} {before.path} ({before.digest[:12]}), "
+        raise RunMismatch.at(
+            folder,
+            f"holds results of the {what} {before.path} ({before.digest[:12]}), "
             f"asked for {now.path} ({now.digest[:12]}); results are not merged, use another --out",
-            path=str(folder),
         )

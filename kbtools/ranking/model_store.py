@@ -140,7 +140,7 @@ def read_model(folder: Path) -> _StoredModel:
 def _read_model_record(folder: Path) -> dict[str, Any]:
     """Return the record of a model; raise as `read_model` does."""
     if not (folder / RECORD).is_file():
-        raise ModelMissing(f"{folder}: no trained model here; make it with kbtools train", path=str(folder))
+        raise ModelMissing.at(folder, "no trained model here; make it with kbtools train")
     return _read_record_once(folder, identity((folder / RECORD).stat()))
 
 
@@ -168,9 +168,7 @@ def check_plugin(folder: Path, plugin: object, *, name: str) -> None:
     except (ModelMissing, ModelUnusable):  # `load` of the plugin reports the problem, or reads its own format
         return
     if trained not in (name, class_path(plugin)):
-        raise ModelUnusable(
-            f"{folder}: trained as {trained!r}, asked for as {name!r}; train {name!r} again", path=str(folder)
-        )
+        raise ModelUnusable.at(folder, f"trained as {trained!r}, asked for as {name!r}; train {name!r} again")
 
 
 def class_path(plugin: object) -> str:

@@ -88,7 +88,7 @@ class TaughtFile:
         return questions
 
     def refuse(self, number: int, problem: str) -> None:
-        raise BadLine(f"{self.path}:{number}: {problem}; fix or remove the line", path=str(self.path), line=number)
+        raise BadLine.at(self.path, f"{problem}; fix or remove the line", line=number)
 
     def change(self, change: Callable[[list[TaughtQuestion]], list[TaughtQuestion]]) -> list[TaughtQuestion]:
         """Replace the questions of the file by a function of them; concurrent changes wait for each other."""

@@ -89,9 +89,7 @@ def read_systems(folder: Path | None) -> TrainedSystems:
         return TrainedSystems(folder, default, msgspec.convert(record["systems"], list[System]))
     except (KBUnusable, KeyError, msgspec.ValidationError) as error:
         path = folder / FILE
-        raise ModelUnusable(
-            f"{path}: damaged, or of another version; delete it, then {_CURE}", path=str(path)
-        ) from error
+        raise ModelUnusable.at(path, f"damaged, or of another version; delete it, then {_CURE}") from error
 
 
 def ranker_folder(models: Path, name: str, key: str) -> Path:
@@ -108,7 +106,7 @@ def check_fitted(models: Path, system: System, ranker: FittedRanker, *, present:
     others = sorted({name for name, _ in set(ranker.fitted_on) ^ present.items()})
     if others or ranker.features != features.VERSION:
         reason = f"another training of {', '.join(others)}" if others else "features of another version of kbtools"
-        raise CheckpointMismatch(f"{folder}: fitted on {reason}; {_CURE}", path=str(folder))
+        raise CheckpointMismatch.at(folder, f"fitted on {reason}; {_CURE}")
 
 
 def load_ranker(models: Path, system: System, ranker: FittedRanker) -> LearnedScoring:
@@ -118,7 +116,7 @@ def load_ranker(models: Path, system: System, ranker: FittedRanker) -> LearnedSc
     check_plugin(folder, plugin, name=ranker.name)
     loaded: Ranker = construct(ranker.name, lambda: plugin.load(folder))
     if model_digest(folder) != ranker.digest:
-        raise ModelUnusable(f"{folder}: not the ranker that {models / FILE} names; {_CURE}", path=str(folder))
+        raise ModelUnusable.at(folder, f"not the ranker that {models / FILE} names; {_CURE}")
     return LearnedScoring(ranker.name, loaded, system.weights, ranker.calibration)
 
 
@@ -127,8 +125,7 @@ def load_first(models: Path, system: System, first: System) -> LearnedScoring:
     assert first.ranker  # the first system of a cascade is a learned one
     folder = ranker_folder(models, first.ranker.name, first.key)
     if model_digest(folder) != first.ranker.digest:
-        raise CheckpointMismatch(
-            f"{folder}: changed since the ranker of {system.key!r} was fitted behind it; {_CURE} with --in-doubt",
-            path=str(folder),
+        raise CheckpointMismatch.at(
+            folder, f"changed since the ranker of {system.key!r} was fitted behind it; {_CURE} with --in-doubt"
         )
     return load_ranker(models, first, first.ranker)

@@ -204,7 +204,7 @@ def read_variants(path: Path) -> list[tuple[str, str]]:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
-        raise InputError(f"{path}: cannot be read ({reason})", path=str(path)) from error
+        raise InputError.at(path, f"cannot be read ({reason})") from error
     pairs = []
     for number, line in enumerate(lines, 1):
         if line.strip():

@@ -219,7 +219,7 @@ def _read_text(path: Path) -> str:
 
 
 def _unusable(path: Path, reason: str) -> ModelUnusable:
-    return ModelUnusable(f"{path}: no pretrained encoder that kbtools reads: {reason}", path=str(path))
+    return ModelUnusable.at(path, f"no pretrained encoder that kbtools reads: {reason}")
 
 
 _SIZES |= {"intermediate_size": "hidden_dim", "hidden_act": "activation"}

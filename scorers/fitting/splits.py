@@ -104,5 +104,5 @@ class Splits:
         """Read both files; raise BadQuestions or InputError if one cannot be used."""
         splits = cls(read_examples(kb, train), read_examples(kb, valid))
         if len(np.unique(splits.train.relations)) < 2:
-            raise BadQuestions(f"{train}: every question has the same relation, expected at least two", path=str(train))
+            raise BadQuestions.at(train, "every question has the same relation, expected at least two")
         return splits

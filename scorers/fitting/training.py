@@ -152,9 +152,8 @@ def training_lock(folder: Path) -> Iterator[None]:
             try:
                 stack.enter_context(locked(beside(folder, "training")))
             except BuildLocked as error:
-                raise BuildLocked(
-                    f"{folder}: another process is training this model; wait for it, or choose another --out",
-                    path=str(folder),
+                raise BuildLocked.at(
+                    folder, "another process is training this model; wait for it, or choose another --out"
                 ) from error
         yield
 

@@ -112,9 +112,7 @@ def other_network(folder: Path) -> Iterator[None]:
     except KBToolsError:
         raise
     except Exception as error:  # torch and ONNX Runtime each raise their own.
-        raise ModelUnusable(
-            f"{folder}: its weights are those of another network; train the model again", path=str(folder)
-        ) from error
+        raise ModelUnusable.at(folder, "its weights are those of another network; train the model again") from error
 
 
 def match_rows(folder: Path, *, trained: Sequence[str], present: Sequence[str], what: str) -> list[int]:
@@ -127,11 +125,11 @@ def match_rows(folder: Path, *, trained: Sequence[str], present: Sequence[str], 
     if place.keys() == set(present):
         return [place[name] for name in present]
     missing, new = sorted(set(trained) - set(present)), sorted(set(present) - set(trained))
-    raise CheckpointMismatch(
-        f"{folder}: trained on {len(trained):,} {what} ({digest_rows(trained)}), the knowledge base has "
+    raise CheckpointMismatch.at(
+        folder,
+        f"trained on {len(trained):,} {what} ({digest_rows(trained)}), the knowledge base has "
         f"{len(present):,} ({digest_rows(present)}); only in the model: {_sample(missing)}, only in the knowledge "
         f"base: {_sample(new)}; train the model again on this knowledge base",
-        path=str(folder),
     )
 
 

@@ -54,7 +54,7 @@ def _packaged_words() -> WordVectors:
 def _read_words(path: Path) -> WordVectors:
     """Read a GloVe text file: a word and its numbers per line, of any dimension; raise BadVectors for anything else."""
     if not path.is_file():
-        raise SourceMissing(f"{path}: no such file of word vectors", path=str(path))
+        raise SourceMissing.at(path, "no such file of word vectors")
     words: list[str] = []
     rows: list[NDArray[np.float32]] = []
     for number, line in _numbered_lines(path):

@@ -55,7 +55,7 @@ def read_array(kb: KnowledgeBase, vectors: Path, ids: Path) -> GivenVectors:
     """Read a .npy file of vectors and the ids of its rows; raises as `_match_vectors` and `_read_ids` do."""
     for path in (vectors, ids):
         if not path.is_file():
-            raise SourceMissing(f"{path}: no such file", path=str(path))
+            raise SourceMissing.at(path, "no such file")
     try:
         # Mapped, since millions of vectors need not be read to count them.
         table = np.lib.format.open_memmap(vectors, mode="r")
@@ -74,7 +74,7 @@ def _read_ids(path: Path) -> list[str]:
         lines = content.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise BadVectors(f"{path}:{line}: found invalid UTF-8, expected an id", path=str(path), line=line) from error
+        raise BadVectors.at(path, "found invalid UTF-8, expected an id", line=line) from error
     lines = lines[:-1] if lines[-1] == "" else lines
     numbered = [_NUMBERED.fullmatch(line) for line in lines[1:]]
     if not lines or lines[0].strip() != str(len(numbered)) or not all(numbered):
@@ -142,8 +142,8 @@ def entity_count(kb: KnowledgeBase) -> int:
 def check_digest(folder: Path, rows: tuple[str, ...], kb: KnowledgeBase) -> None:
     """Raise CheckpointMismatch if vectors of entities belong to another knowledge base."""
     if rows != (kb.manifest.digest,):
-        raise CheckpointMismatch(
-            f"{folder}: its entities are those of a knowledge base with digest {rows[0][:12]}, this one has "
+        raise CheckpointMismatch.at(
+            folder,
+            f"its entities are those of a knowledge base with digest {rows[0][:12]}, this one has "
             f"{kb.manifest.digest[:12]}; train it again on this knowledge base",
-            path=str(folder),
         )
