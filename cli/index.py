@@ -128,11 +128,6 @@ def _listed(ids: tuple[str, ...], option: str) -> frozenset[str]:
     return listed
 
 
-def _columns_in(text: str) -> tuple[str, ...]:
-    """Return names of columns separated by commas."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
 def _read_ids(path: Path) -> frozenset[str]:
     """Return the ids in a file, one per line."""
     ids = (line.strip() for block in read_blocks(path) for _, line in lines_of(block))
@@ -303,11 +298,11 @@ def table(
     """
     target.check()
     sources, options = _read_also(files, "table", also, options)
-    parts: dict[str, Any] = {
-        name.partition("_")[0]: _columns_in(value) if name.endswith("_columns") else value
-        for name, value in wide.items()
-        if value is not None
-    }
+    parts: dict[str, Any] = {}
+    for name, value in wide.items():
+        if value is not None:
+            several = tuple(filter(None, map(str.strip, value.split(","))))
+            parts[name.partition("_")[0]] = several if name.endswith("_columns") else value
     options = replace(options, wide=replace(options.wide, **parts), encoding=encoding or "", closure=closure)
     _build_at(target, sources, options)
 

@@ -36,12 +36,6 @@ UNSURE = 3
 """The exit code if several readings of a single question are equally likely; in a stream, records contain this."""
 
 
-def _standard_input() -> Iterator[str]:
-    """Yield the lines of standard input, one question each."""
-    for raw in open_standard_input() if sys.stdin else ():
-        yield raw.decode(errors="replace").removeprefix("\ufeff").rstrip("\r\n")
-
-
 def open_standard_input() -> Iterable[bytes]:
     """Open standard input again: a thread waiting in `sys.stdin` itself would crash Python at exit."""
     try:
@@ -55,7 +49,8 @@ def texts(question: str | None, path: Path | None) -> Iterator[str]:
     if path:
         yield from read_questions(path)
     elif question == "-":
-        yield from _standard_input()
+        for raw in open_standard_input() if sys.stdin else ():
+            yield raw.decode(errors="replace").removeprefix("\ufeff").rstrip("\r\n")
     elif question:  # Invalid UTF-8 arrives as lone surrogates.
         yield os.fsencode(question).decode(errors="replace")
 

@@ -194,7 +194,9 @@ def _ranking(
 
 def _show_tuning(trained: Any) -> None:
     """Print the chosen weights and the fitted ranker."""
-    _show_chosen(trained.weights)
+    chosen = trained.weights
+    weights = ", ".join(f"{name} {value:g}" for name, value in asdict(chosen.weights).items())
+    _say(f"{chosen.before:.2%} -> {chosen.after:.2%} of {chosen.questions:,} questions right; {weights}")
     if trained.ranker:
         _show_ranker(trained.ranker)
     if trained.note:
@@ -289,11 +291,6 @@ def _show_batch(epoch: int, share: float) -> None:
 
 def _show_name(name: str) -> None:
     _say(f"{name}:", err=True)
-
-
-def _show_chosen(chosen: Any) -> None:
-    weights = ", ".join(f"{name} {value:g}" for name, value in asdict(chosen.weights).items())
-    _say(f"{chosen.before:.2%} -> {chosen.after:.2%} of {chosen.questions:,} questions right; {weights}")
 
 
 def _show_ranker(trained: Any) -> None:

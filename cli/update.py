@@ -98,7 +98,7 @@ def command(
     ]
     with stoppable(), _standard_input_file() as at_hand:
         sources = [
-            UpdateSource(Source(at_hand(file), kind, label=_label_of(file), format=format), role)
+            UpdateSource(Source(at_hand(file), kind, "standard input" if str(file) == "-" else "", format), role)
             for role, kind, format, files in parts
             for file in files
         ]
@@ -132,10 +132,6 @@ def _standard_input_file() -> Iterator[Callable[[Path], Path]]:
             return copy
 
         yield at_hand
-
-
-def _label_of(path: Path) -> str:
-    return "standard input" if str(path) == "-" else ""
 
 
 def _removed_source(text: str) -> tuple[str | None, Path]:

@@ -58,6 +58,7 @@ KBToolsError
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 
@@ -76,12 +77,7 @@ class KBToolsError(Exception):
         return cls(f"{path}:{line}: {problem}", path=str(path), line=line)
 
     def __reduce__(self) -> tuple[Callable[..., "KBToolsError"], tuple[object, ...]]:
-
-        return _rebuild, (type(self), str(self), self.facts)
-
-
-def _rebuild(kind: type[KBToolsError], message: str, facts: dict[str, object]) -> KBToolsError:
-    return kind(message, **facts)
+        return partial(type(self), **self.facts), (str(self),)
 
 
 class InputError(KBToolsError):

@@ -190,7 +190,10 @@ def release_pages(folder: Path, *, beyond: int = 0) -> None:
     Does nothing while files, including libraries, have at most `beyond` bytes in memory. Needs Linux's list of
     mappings; elsewhere it does nothing, and the system reclaims pages when it needs them.
     """
-    if not _MAPS.exists() or (beyond and _resident_bytes() <= beyond):
+    if not _MAPS.exists():
+        return
+    resident = int(_STATM.read_text(encoding="ascii").split()[2]) * mmap.PAGESIZE
+    if beyond and resident <= beyond:
         return
     advise = ctypes.CDLL(None, use_errno=True).madvise
     advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
@@ -201,11 +204,6 @@ def release_pages(folder: Path, *, beyond: int = 0) -> None:
         if len(fields) == 6 and fields[1].startswith("r--s") and fields[5].startswith(inside):
             start, end = (int(edge, 16) for edge in fields[0].split("-"))
             advise(start, end - start, _DONTNEED)
-
-
-def _resident_bytes() -> int:
-    """Return how many bytes of files are in this process's memory, as Linux counts them."""
-    return int(_STATM.read_text(encoding="ascii").split()[2]) * mmap.PAGESIZE
 
 
 def within(grouped: Grouped, count: int) -> Grouped:

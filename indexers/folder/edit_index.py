@@ -231,7 +231,8 @@ class EditKeys:
     def runs(self) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
         """Yield keys, ascending, and the rows of their names, one bucket at a time."""
         for file in self.keys:
-            yield _keys_and_rows(_take_back(file, np.uint64))
+            keyed = np.sort(_take_back(file, np.uint64))
+            yield (keyed >> np.uint64(32)).astype(np.uint32), keyed.astype(np.uint32)
 
     def signature(self) -> Iterator[_Hashes]:
         """Yield the letter pairs of all names by row; a name without a normal form of its own has none."""
@@ -242,12 +243,6 @@ class EditKeys:
             signature = np.zeros(last - first, dtype=np.uint64)
             signature[signed["row"] - np.uint32(first)] = signed["signature"]
             yield signature
-
-
-def _keys_and_rows(keyed: _Hashes) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Sort combined keys and rows of names, and separate both."""
-    keyed = np.sort(keyed)
-    return (keyed >> np.uint64(32)).astype(np.uint32), keyed.astype(np.uint32)
 
 
 def _share_out(values: NDArray[Any], buckets: NDArray[np.uint64], files: Sequence[IO[bytes]]) -> None:

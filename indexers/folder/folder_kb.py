@@ -49,12 +49,6 @@ def explained(method: Callable[Concatenate[_KB, _P], _R]) -> Callable[Concatenat
     return look_up
 
 
-def _reopen(path: Path) -> "FolderKB":
-    """Open a pickled folder, updated or not."""
-    kb: FolderKB = load_class(BACKENDS, "embedded")(path)
-    return kb
-
-
 class FolderKB(BackendDefaults, ABC):
     """A knowledge base in a folder; see `KnowledgeBase` for the contract of each method."""
 
@@ -70,7 +64,7 @@ class FolderKB(BackendDefaults, ABC):
 
     def __reduce__(self) -> tuple[Callable[[Path], "FolderKB"], tuple[Path]]:
         """Pickle by path: unpickling opens the folder."""
-        return _reopen, (self.path.absolute(),)
+        return load_class(BACKENDS, "embedded"), (self.path.absolute(),)
 
     def close(self) -> None:
         """Release every file; others in this process that have the folder open keep what they share."""

@@ -263,12 +263,8 @@ def flaw(*values: str) -> str:
     """Return the reason why strings cannot be stored; empty if they can."""
     if any("\0" in value for value in values):
         return "NUL byte"
-    return "" if all(map(_is_text, values)) else "half a surrogate pair"
-
-
-def _is_text(value: str) -> bool:
-    """Return whether a string can be written as UTF-8."""
-    return value.isascii() or not any("\ud800" <= character < "\ue000" for character in value)
+    halved = any("\ud800" <= letter < "\ue000" for value in values if not value.isascii() for letter in value)
+    return "half a surrogate pair" if halved else ""
 
 
 def keep_description(

@@ -76,7 +76,8 @@ def detect(path: Path) -> _Detected:
         return _table(path, _fields_of(records.partition(b"\n")[0]), format="jsonl")
     if statement.startswith(b"{"):
         return _table(path, _fields_of(statement), format="jsonl")
-    header = _header_of(statement.decode(errors="replace"))
+    line = statement.decode(errors="replace")
+    header = max((split_cells(line, separator) for separator in _SEPARATORS), key=len)
     if suffix_of(path) not in (".csv", ".tsv", ".tab") and statement.count(b"\t") == 2 and not _is_heads(header):
         return _Detected(Source(path, "facts", format="release"), "facts without a header, one per line")
     if len(header) == 1 and suffix_of(path) not in (".csv", ".tsv", ".tab"):
@@ -114,11 +115,6 @@ def _table_kind(header: Sequence[str]) -> SourceKind:
 def _is_heads(header: Sequence[str]) -> bool:
     """Return whether a line is the header of a table of facts, or of entities with an id and a name."""
     return is_header(header) or {"id", "name"} <= {entity_role(head) for head in header}
-
-
-def _header_of(line: str) -> list[str]:
-    """Split a header by the separator that gives most columns."""
-    return max((split_cells(line, separator) for separator in _SEPARATORS), key=len)
 
 
 def _fields_of(line: bytes) -> list[str]:

@@ -1,7 +1,7 @@
 """Compaction: an updated knowledge base is rebuilt from its content by the writer of builds."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -85,7 +85,7 @@ def _fill(tables: Staging, kb: Overlay) -> None:
             (row, rank, line, tag)
             for row, text in zip(rows.tolist(), kb.descriptions(rows), strict=True)
             if text
-            for rank, (tag, line) in enumerate(_texts_by_tag(text, usual))
+            for rank, (tag, line) in enumerate(text.by_tag.items() if isinstance(text, SpokenText) else [(usual, text)])
         ]
         owners, places, lines, tags = _columns_of(described, pa.uint32(), pa.uint8(), pa.string(), pa.string())
         _add(tables, "descriptions", ids.take(owners), places, lines, tags)
@@ -171,11 +171,6 @@ def _move_vectors(kb: Overlay, folder: Path, manifest: Manifest) -> None:
         live.origin,
     )
     write_vectors(folder, new_kb, vectors, kind=live.kind)
-
-
-def _texts_by_tag(text: str, usual: str) -> Iterable[tuple[str, str]]:
-    """Return a text in each of its languages; one without a language is in the usual one."""
-    return text.by_tag.items() if isinstance(text, SpokenText) else [(usual, text)]
 
 
 def _add(tables: Staging, kind: Kind, *columns: Any, to: str = "") -> None:

@@ -15,7 +15,7 @@ from kbtools.text.normaliser import normal_form
 
 Pair = tuple[int, int]
 
-Parts = dict[str, bool]
+_Parts = dict[str, bool]
 """The languages of a name, each with whether it is an alias in it."""
 
 _Value = TypeVar("_Value")
@@ -25,7 +25,7 @@ class _DraftName(NamedTuple):
     """The rank of a name, 0 in the first language and ALIAS for an alias, and its languages."""
 
     rank: int
-    parts: Parts
+    parts: _Parts
 
 
 _Names = dict[str, _DraftName]

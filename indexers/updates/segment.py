@@ -24,7 +24,7 @@ from kbtools.indexers.folder.form_store import ENTITIES, KIND_SHIFT, is_normal
 from kbtools.indexers.folder.form_store import NORMAL as NORMAL_KIND
 from kbtools.indexers.folder.kb_folder import SEGMENT_COLUMNS, WORK
 from kbtools.indexers.readers.labels import ALIAS
-from kbtools.indexers.updates.draft import Draft, Parts, as_rows, names_by_text
+from kbtools.indexers.updates.draft import Draft, as_rows, names_by_text
 from kbtools.indexers.updates.overlay import (
     COUNTS,
     DESCRIPTION,
@@ -183,16 +183,14 @@ class _SegmentTables:
                 self.ranks.append(rank)
                 texts.append(text)
                 flags.append(rank == ALIAS or rank > ranked[0][0])
-                parts.append(self.part_text(spoken_in) if has_languages else "")
+                own_tags = spoken_in.items() if has_languages else ()
+                numbers = [2 * self.tags.setdefault(tag, len(self.tags)) + alias for tag, alias in own_tags]
+                parts.append(" ".join(map(str, numbers)))
         columns = [
             self.places(as_rows(owners)).astype(np.uint32), pa.array(flags, pa.bool_()), pa.array(texts, pa.string()),
             pa.array(parts, pa.string()),
         ]  # fmt: skip
         self.name_batch = pa.record_batch(columns, names=["entity", "alias", "text", "parts"])
-
-    def part_text(self, parts: Parts) -> str:
-        """Write the languages of a name in the format of the writer."""
-        return " ".join(str(2 * self.tags.setdefault(tag, len(self.tags)) + alias) for tag, alias in parts.items())
 
     # The protocol `SortedTables`
 

@@ -14,7 +14,6 @@ from kbtools.answering.records import Missing, Skipped, UpdateResult
 from kbtools.errors import BuildLocked
 from kbtools.indexers.building.build import keep_vectors
 from kbtools.indexers.folder.embedded import EmbeddedKB
-from kbtools.indexers.folder.folder_kb import FolderKB
 from kbtools.indexers.folder.kb_folder import MANIFEST, is_ours, part_manifest, read_manifest, require_intact
 from kbtools.indexers.readers.batches import Skips
 from kbtools.indexers.readers.reading import ReadOptions
@@ -49,7 +48,9 @@ def update(path: Path, sources: Sequence[UpdateSource], *, options: ReadOptions)
     with ExitStack() as locks:
         try:
             with replacing(path) as (folder, kb):
-                _link_base(kb, folder)
+                for name in part_manifest(kb.manifest, "").files:  # what the build wrote
+                    (folder / name).parent.mkdir(exist_ok=True)
+                    link_or_copy(kb.path / name, folder / name)
                 draft = Draft(kb)
                 skips = tuple(read_into(draft, part, options) for part in sources)
                 draft.settle()
@@ -93,13 +94,6 @@ def replacing(path: Path) -> Iterator[tuple[Path, EmbeddedKB | Overlay]]:
         raise BuildLocked.at(
             path, "another process is building or updating it; run the command again when it has finished"
         ) from error
-
-
-def _link_base(kb: FolderKB, folder: Path) -> None:
-    """Link the files of a knowledge base's build into another folder."""
-    for name in part_manifest(kb.manifest, "").files:
-        (folder / name).parent.mkdir(exist_ok=True)
-        link_or_copy(kb.path / name, folder / name)
 
 
 def _write_update(draft: Draft, kb: EmbeddedKB | Overlay, folder: Path, sources: Sequence[str]) -> Manifest:

@@ -64,13 +64,10 @@ class EntityReader:
         """Return the types of each entity, with a name if the type is also an entity."""
         grouped = self.kb.types_of(entities)
         types = grouped.values.tolist()
-        self.learn_types(sorted(set(types) - self.type_labels.keys()))
+        new = sorted(set(types) - self.type_labels.keys())
+        self.type_labels.update(zip(new, self.named_types([self.kb.types[kind] for kind in new]), strict=True))
         labels = [self.type_labels[kind] for kind in types]
         return [tuple(labels[first:last]) for first, last in pairwise(grouped.starts.tolist())]
-
-    def learn_types(self, types: Sequence[int]) -> None:
-        labels = self.named_types([self.kb.types[kind] for kind in types])
-        self.type_labels.update(zip(types, labels, strict=True))
 
     def named_types(self, ids: Sequence[str]) -> list[Named]:
         """Return types with a name for each that is also an entity."""

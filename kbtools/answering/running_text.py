@@ -244,15 +244,12 @@ def _sigmoid(odds: float) -> float:
 def _log_odds(sentence: Question, link: Link, level: _Level, *, cased: bool) -> float:
     """Return the log-odds that words are a name, from their case, how common they are, and the rung."""
     tokens = sentence.tokens[link.ngram.first : link.ngram.last + 1]
-    levels = [_level_of(token.text, level) for token in tokens if token.is_word] or [COMMON]
+    words = [token.text for token in tokens if token.is_word]
+    # A number or a letter is as common as words are.
+    levels = [COMMON if len(word) == 1 or word.isdigit() else level(word) for word in words] or [COMMON]
     odds = _CASES[_case_of(sentence, link, cased=cased, content=sum(word_level != FUNCTION for word_level in levels))]
     odds += sum(_RARITIES[word_level] for word_level in levels)
     return odds + (FUZZY if link.rung is Rung.FUZZY else LOOSER * max(0, link.rung - Rung.CASE))
-
-
-def _level_of(word: str, level: _Level) -> int:
-    """Return how common a word is; numbers and single letters count as common words."""
-    return COMMON if len(word) == 1 or word.isdigit() else level(word)
 
 
 def _case_of(sentence: Question, link: Link, *, cased: bool, content: int) -> _Case:

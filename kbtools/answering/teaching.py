@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,7 +93,8 @@ def read_lessons(path: Path) -> list[Lesson]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
         if text.lstrip().startswith("{"):
-            return [_read_lesson(json.loads(line), f"{path}:{number}") for number, line in _lines_of(text)]
+            lines = ((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip())
+            return [_read_lesson(json.loads(line), f"{path}:{number}") for number, line in lines]
         first = text.partition("\n")[0]
         rows = list(csv.reader(text.splitlines(), delimiter="\t" if "\t" in first else ","))
     except (UnicodeDecodeError, ValueError, csv.Error) as error:
@@ -109,10 +110,6 @@ def read_lessons(path: Path) -> list[Lesson]:
         if columns and any(cell.strip() for cell in row):
             lessons.append(_read_lesson(dict(zip(columns, row, strict=False)), f"{path}:{number}"))
     return lessons
-
-
-def _lines_of(text: str) -> Iterator[tuple[int, str]]:
-    return ((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip())
 
 
 def _read_lesson(record: object, where: str) -> Lesson:

@@ -59,7 +59,11 @@ def compare(answerer: Answerer, request: Request, *, watch: StageProgress = lamb
     with locked(out / RECORD):
         test, valid = Stages(answerer, out, questions, prints, weighting, watch), None
         if validation:
-            valid = Stages(answerer, out / VALID, validation, valid_prints, weighting, _of_validation(watch))
+
+            def watch_valid(stage: str, done: int, total: int) -> None:
+                watch(f"validation, {stage}", done, total)
+
+            valid = Stages(answerer, out / VALID, validation, valid_prints, weighting, watch_valid)
         if valid and request.tune:
             for group in _by_pruner([cell for cell in cells if not cell.learned]):
                 valid.tune(group)
@@ -68,11 +72,6 @@ def compare(answerer: Answerer, request: Request, *, watch: StageProgress = lamb
         if valid:
             _fill(valid, errors=0)
     return open_run(out)
-
-
-def _of_validation(watch: StageProgress) -> StageProgress:
-    """Return a progress callback that marks stages as validation."""
-    return lambda stage, done, total: watch(f"validation, {stage}", done, total)
 
 
 def _gold_of(answerer: Answerer, questions: Questions, limit: int | None) -> list[AnnotatedQuestion]:

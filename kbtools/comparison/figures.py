@@ -53,11 +53,6 @@ def _within(single: bool) -> Callable[[_Outcomes], _Share]:
     return share
 
 
-def _among_kept(outcomes: _Outcomes) -> _Share:
-    """Return the measure over questions whose gold subject is in the pool."""
-    return outcomes["given_subject"], outcomes["subject_kept"]
-
-
 @dataclass(frozen=True, slots=True)
 class _Measure:
     """The column head and meaning of a figure, which is a quotient of two columns or a quantile of pool sizes."""
@@ -87,7 +82,7 @@ MEASURES = {
     ),
     "relation_given_subject": _Measure(
         "rel|subj",
-        _among_kept,
+        lambda outcomes: (outcomes["given_subject"], outcomes["subject_kept"]),
         "the gold relation comes first among the relations of the gold subject, if that is in the pool",
     ),
     "ambiguity_bound": _Measure(

@@ -87,14 +87,10 @@ def plugin_identity(group: str, name: str, *, part: str = "", models: Path | Non
     folder = plugin_folder(models, part, name, plugin) if models else None
     # The record of a kbtools model holds the digest of its weights, so these need not be read.
     model = model_digest(folder) or _folder_digest(folder) if folder and folder.is_dir() else None
-    identity: list[object] = [name, _version_of(plugin), _foreign_version(plugin, points), model]
+    number = getattr(plugin, "version", 1)  # which its author raises when it answers otherwise
+    number = number if isinstance(number, int | str) else 1
+    identity: list[object] = [name, number, _foreign_version(plugin, points), model]
     return [*identity, plugin.origin()] if isinstance(plugin, ZeroShot) and model is None else identity
-
-
-def _version_of(plugin: object) -> int | str:
-    """Return the version that a plugin's author raises when its results change; 1 by default."""
-    number = getattr(plugin, "version", 1)
-    return number if isinstance(number, int | str) else 1
 
 
 def _foreign_version(plugin: object, points: list[EntryPoint]) -> list[object] | None:

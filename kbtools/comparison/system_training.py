@@ -166,7 +166,7 @@ def train_system(
     raises NothingToLearn if a named ranker learns nothing.
     """
     weights = tune_weights(answerer, questions, system)
-    name = ranker or _usual_ranker()
+    name = ranker or (_USUAL if importlib.util.find_spec(_USUAL) else WEIGHTED_SUM)
     if name == WEIGHTED_SUM:
         answerer.parts.forget_learned(weights.system)
         return TrainedSystem(weights.system, weights)
@@ -272,11 +272,6 @@ def choose_threshold(
     right = {threshold: float(np.where(shares < threshold, late, early).mean()) for threshold in THRESHOLDS}
     enough = [threshold for threshold in THRESHOLDS if right[threshold] >= least]
     return min(enough) if enough else max(THRESHOLDS, key=lambda threshold: right[threshold])
-
-
-def _usual_ranker() -> str:
-    """Return the default ranker."""
-    return _USUAL if importlib.util.find_spec(_USUAL) else WEIGHTED_SUM
 
 
 def train_ranker(

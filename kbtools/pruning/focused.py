@@ -156,7 +156,11 @@ class FocusedK(Focused):
         every = [ngrams_of(self.kb, question) for question in questions]
         probable = [ngram for own in ranked for ngrams, _ in own for ngram in ngrams]
         names = find_names(self.kb, [*probable, *(ngram for own in every for ngram in own)])
-        missed = [at for at, own in enumerate(ranked) if own and not _has_names(own[0], names)]
+        missed = [
+            at
+            for at, own in enumerate(ranked)
+            if own and not any(match.names for match in match_names(own[0][0], names))
+        ]
         fuzzy = dict(zip(missed, self.fuzzily([ranked[at][0] for at in missed]), strict=True))
         strict = [
             with_facts(self.kb, link_matches(self.kb, question, match_names(own, names)))
@@ -192,11 +196,6 @@ class FocusedK(Focused):
             probable = weights.get((link.ngram.first, link.ngram.last), -np.inf)
             links.append(link._replace(weight=link.weight + max(probable, best - MARGIN) if links else link.weight))
         return links
-
-
-def _has_names(mention: _Mention, names: Mapping[str, Sequence[Weighed]]) -> bool:
-    """Return whether a mention has a name."""
-    return any(match.names for match in match_names(mention[0], names))
 
 
 def _weigh(links: list[Link], weight: float) -> list[Link]:

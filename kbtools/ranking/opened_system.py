@@ -161,7 +161,11 @@ class OpenedSystem:
         if subject:
             score = partial(score_subjects, pools, questions, self.subject_scorer(subject))
             u = keep(SUBJECT, subject, score) if keep else score()
-        later = {name: partial(self.ask_later, name, pools, questions) for name in deferred}
+
+        def ask(name: str, mentions: NDArray[np.bool_]) -> NDArray[np.floating]:
+            return self.relation_scores(name, pools.with_mentions(mentions), questions)
+
+        later = {name: partial(ask, name) for name in deferred}
         return Evidence(pools, v, u, beside, later)
 
     def relation_scores(
@@ -175,12 +179,6 @@ class OpenedSystem:
     ) -> NDArray[np.float64]:
         """Return v of a relation scorer, as `score_relations` does."""
         return score_relations(self.kb, pools, questions, self.scorer(name), progress, constant=constant)
-
-    def ask_later(
-        self, name: str, pools: Pools, questions: Sequence[Question], mentions: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """Return v of the marked mentions."""
-        return self.relation_scores(name, pools.with_mentions(mentions), questions)
 
     def rate(self, evidence: Evidence) -> Rating | None:
         """Return the rating of the candidates, None if there are none."""
