@@ -42,18 +42,10 @@ TRUST_VARIABLE = "KBTOOLS_TRUST_PLUGINS"
 _Answer = TypeVar("_Answer")
 
 EXTRAS = {
-    "torch": "train",
-    "onnx": "train",
-    "faiss": "train",
-    "onnxruntime": "models",
-    "pycrfsuite": "crf",
-    "tokenizers": "minilm",
-    "lightgbm": "ranker",
-    "starlette": "serve",
-    "uvicorn": "serve",
-    "prometheus_client": "serve",
-    "mcp": "mcp",
-}
+    "torch": "train", "onnx": "train", "faiss": "train", "onnxruntime": "models", "pycrfsuite": "crf",
+    "tokenizers": "minilm", "lightgbm": "ranker", "starlette": "serve", "uvicorn": "serve",
+    "prometheus_client": "serve", "mcp": "mcp",
+}  # fmt: skip
 """Modules that only some plugins need, and the extra of kbtools that installs each."""
 
 

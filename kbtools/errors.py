@@ -1,60 +1,17 @@
 """Errors, as one tree: a class for each fact that a caller can act on.
 
 KBToolsError
-├── InputError            a source file cannot be used
-│   ├── SourceMissing     no such file, or not a file
-│   ├── SourceEmpty       a file without a single line
-│   ├── SourceDamaged     a compressed file that ends early or does not unpack
-│   ├── WrongFormat       a file that is not what its option expects
-│   ├── BadLine           one line, where the caller asked to stop at the first
-│   └── TooManyBadLines   more unreadable lines than --max-bad allows
-├── BuildError            a knowledge base cannot be built
-│   ├── NothingBuilt      a stage that produced nothing
-│   ├── BuildLocked       another process is building the same folder
-│   ├── OutputUnusable    the target is not a knowledge base, or cannot be written
-│   ├── MemoryExhausted   work tables, vectors or facts do not fit in memory
-│   └── DiskFull          no space left while writing
-├── ServerError           an Elasticsearch cluster does not do what it was asked
-│   ├── Unreachable       refused, cut or timed out, or TLS did not agree
-│   ├── NotAllowed        the credentials are missing, wrong, or lack a privilege
-│   ├── WrongServer       another product, or a version that this kbtools does not speak to
-│   ├── BulkFailed        documents that the cluster rejected
-│   └── NameTaken         a name that something else on the cluster has already
-├── KBMissing             no knowledge base at that path
-├── KBUnusable            another format or normaliser version, damaged, or closed
-├── VectorsMissing        a knowledge base without entity vectors was asked for the nearest ones
-├── IncomingMissing       a backend without an index from objects to facts was asked for incoming ones
-├── UnknownEntity         an id that the knowledge base does not hold
-├── UnknownType           a type that the knowledge base does not hold
-├── BadArgument           an argument of a call that is of another type or out of range
-├── NoIRI                 an id that no SPARQL query can name
-├── UnknownPlugin         no plugin of that name
-├── BrokenPlugin          a plugin that cannot be loaded or breaks its contract
-├── UntrustedPlugin       a file that names a class which is no installed plugin
-├── MissingDependency     an optional package that the request needs
-├── ModelError            a trained model cannot be used
-│   ├── ModelMissing      no folder of models, or no model of that name in it
-│   ├── ModelUnusable     another format version, or damaged
-│   └── CheckpointMismatch  trained on other relations or types than the knowledge base has
-├── RunError              a comparison cannot go on, or cannot be read
-│   ├── RunMissing        no run of kbtools compare in that folder
-│   ├── RunUnusable       damaged, or of another version
-│   └── RunMismatch       results of another knowledge base or other questions
-├── RequestError          a request that the server turns away
-│   ├── RequestTooLarge   a body, a batch or a text beyond the limit
-│   ├── RequestTooSlow    a body that does not arrive in time
-│   ├── AnswerTooSlow     an answer that takes longer than the server allows
-│   ├── ServerBusy        as many answers are being computed as may wait
-│   └── RequestForbidden  a host name, or a page of another site, that the server does not answer
-└── TrainingError         a model cannot be trained
-    ├── BadQuestions      question files that nothing can be learned from
-    ├── NothingToLearn    a knowledge base or questions without what a model learns from
-    ├── BadVectors        word or entity vectors that are not what they should be
-    ├── BadSetting        a setting that does not exist or cannot be
-    ├── NonFiniteLoss     a loss that is no number
-    ├── BadLaunch         processes of a launcher that do not do the same
-    ├── UnknownDevice     a device that this machine or this torch does not have
-    └── DeviceFull        the device's memory does not hold a batch
+├── InputError      SourceMissing, SourceEmpty, SourceDamaged, WrongFormat, BadLine, TooManyBadLines
+├── BuildError      NothingBuilt, BuildLocked, OutputUnusable, MemoryExhausted, DiskFull
+├── ServerError     Unreachable, NotAllowed, WrongServer, BulkFailed, NameTaken
+├── KBMissing, KBUnusable, VectorsMissing, IncomingMissing
+├── UnknownEntity, UnknownType, UnknownLanguage, UnknownPlugin, BrokenPlugin, UntrustedPlugin, MissingDependency
+├── BadArgument, NoIRI
+├── ModelError      ModelMissing, ModelUnusable, CheckpointMismatch
+├── RequestError    RequestTooLarge, RequestTooSlow, AnswerTooSlow, ServerBusy, RequestForbidden
+├── TrainingError   BadQuestions, NothingToLearn, BadVectors, BadSetting, NonFiniteLoss, BadLaunch, UnknownDevice,
+│                   DeviceFull
+└── RunError        RunMissing, RunUnusable, RunMismatch
 """
 
 from collections.abc import Callable

@@ -80,18 +80,10 @@ def index(
     if not isinstance(out, str | os.PathLike):
         raise BadArgument(f"out is a str or a Path, found {out!r}", name="out")
     given = {
-        "facts": facts,
-        "names": names,
-        "aliases": aliases,
-        "types": types,
-        "descriptions": descriptions,
-        "relations": relations,
-        "redirects": redirects,
-        "counts": counts,
-        "any": rdf,
-        "table": table,
+        "facts": facts, "names": names, "aliases": aliases, "types": types, "descriptions": descriptions,
+        "relations": relations, "redirects": redirects, "counts": counts, "any": rdf, "table": table,
         "wikidata": wikidata,
-    }
+    }  # fmt: skip
     # Imported by name, since this package must not depend on storage.
     index_given = import_module("kbtools.indexers.building.given_rows").index_given
     options: dict[str, Any] = {"language": language, "columns": columns or {}, "list_separator": list_separator}
@@ -180,23 +172,11 @@ def update(
     `add` takes records of changes as dictionaries, or files of them; `remove` takes ids of entities, or a file of them
     as a `Path`. The others are rows as in `index`. Raises BadArgument for anything else, InputError, BuildError.
     """
-    given = {
-        "remove": remove,
-        "remove_facts": remove_facts,
-        "remove_names": remove_names,
-        "remove_types": remove_types,
-        "redirects": redirects,
-        "add": add,
-        "facts": facts,
-        "names": names,
-        "aliases": aliases,
-        "types": types,
-        "descriptions": descriptions,
-        "any": rdf,
-        "table": table,
-        "wikidata": wikidata,
-        "relations": relations,
-    }
+    given = {  # in the order in which changes are made
+        "remove": remove, "remove_facts": remove_facts, "remove_names": remove_names, "remove_types": remove_types,
+        "redirects": redirects, "add": add, "facts": facts, "names": names, "aliases": aliases, "types": types,
+        "descriptions": descriptions, "any": rdf, "table": table, "wikidata": wikidata, "relations": relations,
+    }  # fmt: skip
     update_given, given_sources = _updates_of(backend).update_given, _updates_of("embedded").given_sources
     options: dict[str, Any] = {"language": language, "columns": columns or {}, "list_separator": list_separator}
     options |= {"encoding": encoding, "sheet": sheet, "query": query, "max_bad": max_bad}

@@ -25,14 +25,9 @@ _FULL = ("no space left", "disk quota exceeded", "file too large", "max_temp_dir
 """Words in error messages of libraries for a full disk, a full quota, or a file size limit."""
 
 _NO_MEMORY = (
-    "cannot allocate memory",
-    "malloc of size",
-    "bad_alloc",
-    "can't start new thread",
-    "worker thread",
-    "allocation failure",
-    "failed to map segment",
-)
+    "cannot allocate memory", "malloc of size", "bad_alloc", "can't start new thread", "worker thread",
+    "allocation failure", "failed to map segment",
+)  # fmt: skip
 """Words in error messages of libraries for missing memory, or for a thread that could not get any."""
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2

@@ -121,14 +121,9 @@ JOIN ranks o ON o.rank = pairs.old JOIN ranks n ON n.rank = pairs.new
 """
 
 _RENAMED = {
-    "fact_ids": ("id",),
-    "names": ("entity",),
-    "counts": ("entity",),
-    "descriptions": ("entity",),
-    "labels": ("entity",),
-    "subclasses": ("type", "parent"),
-    "types": ("entity", "type"),
-}
+    "fact_ids": ("id",), "names": ("entity",), "counts": ("entity",), "descriptions": ("entity",),
+    "labels": ("entity",), "subclasses": ("type", "parent"), "types": ("entity", "type"),
+}  # fmt: skip
 """The columns of work tables that hold ids of entities or types."""
 
 CELL = r'^"(.*)"\^\^<cell:([a-z]+)>$'

@@ -35,18 +35,10 @@ _HEADS = {
 """The columns that the values of a tuple stand for."""
 
 _SOURCE_KINDS: dict[str, SourceKind] = {
-    "facts": "facts",
-    "names": "names",
-    "aliases": "names",
-    "types": "types",
-    "descriptions": "names",
-    "relations": "relations",
-    "redirects": "redirects",
-    "counts": "counts",
-    "any": "any",
-    "table": "any",
+    "facts": "facts", "names": "names", "aliases": "names", "types": "types", "descriptions": "names",
+    "relations": "relations", "redirects": "redirects", "counts": "counts", "any": "any", "table": "any",
     "wikidata": "any",
-}
+}  # fmt: skip
 
 _READERS = {"table": WIDE, "wikidata": WIKIDATA}
 """The kinds with a fixed format."""

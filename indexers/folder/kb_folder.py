@@ -22,27 +22,12 @@ _Opened = TypeVar("_Opened")
 FORMS = "forms.lmdb"
 FUZZY = "fuzzy"
 COLUMNS = {
-    "alias.first": "<i8",
-    "alias.is_alias": "u1",
-    "fact.first": "<i8",
-    "fact.relation": "<u4",
-    "fact.first_object": "<i8",
-    "fact.object": "<u4",
-    "incoming.first": "<i8",
-    "incoming.relation": "<u4",
-    "incoming.subject": "<u4",
-    "count.key": "<u8",
-    "count.entity": "<u4",
-    "count.count": "<u8",
-    "type.first": "<i8",
-    "type.type": "<u4",
-    "redirect.row": "<u4",
-    "description.row": "<u4",
-    "edit.key": "<u4",
-    "edit.row": "<u4",
-    "edit.signature": "<u8",
-    "form.filter": "u1",
-}
+    "alias.first": "<i8", "alias.is_alias": "u1", "fact.first": "<i8", "fact.relation": "<u4",
+    "fact.first_object": "<i8", "fact.object": "<u4", "incoming.first": "<i8", "incoming.relation": "<u4",
+    "incoming.subject": "<u4", "count.key": "<u8", "count.entity": "<u4", "count.count": "<u8", "type.first": "<i8",
+    "type.type": "<u4", "redirect.row": "<u4", "description.row": "<u4", "edit.key": "<u4", "edit.row": "<u4",
+    "edit.signature": "<u8", "form.filter": "u1",
+}  # fmt: skip
 """Per entity: the start of its aliases, its pairs, its incoming facts and its types. Per pair: its relation and the
 start of its objects. Per incoming fact: its relation and its subject. Per count of a name: the hash of its form (0 for
 every name), the entity meant and the count. Per description: its entity. The columns of the edit index: keys with the
@@ -54,14 +39,9 @@ REQUIRED = frozenset({*COLUMNS, FORMS, *(f"{name}.{part}" for name in STRINGS fo
 _FILES = {MANIFEST, f"{NUMBERS}.new", *REQUIRED, *LANGUAGE_FILES}
 
 SEGMENT_COLUMNS = {
-    "place.row": "<u4",
-    "place.changes": "u1",
-    "place.incoming": "<i8",
-    "entity.order": "<u4",
-    "alias.rank": "u1",
-    "form.changed": "u1",
-    "form.state": "u1",
-}
+    "place.row": "<u4", "place.changes": "u1", "place.incoming": "<i8", "entity.order": "<u4", "alias.rank": "u1",
+    "form.changed": "u1", "form.state": "u1",
+}  # fmt: skip
 """Of a segment, besides the files of a knowledge base: the row of each of its entities in the updated one, ascending,
 the flags of its changes, and its current number of incoming facts. `entity.order` sorts the new ids that are not
 deleted. The rank of each name. The forms of changed names, ascending, separated by NUL, and the state of each.

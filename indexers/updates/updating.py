@@ -147,16 +147,9 @@ def account(manifest: Manifest, draft: Draft, before: KnowledgeBase, after: Know
 
 
 _STATISTICS = (
-    "values",
-    "pairs",
-    "descriptions",
-    "subjects",
-    "objects",
-    "subjects_of_no_fact",
-    "entities_without_facts",
-    "entities_without_names",
-    "entities_without_types",
-)
+    "values", "pairs", "descriptions", "subjects", "objects", "subjects_of_no_fact", "entities_without_facts",
+    "entities_without_names", "entities_without_types",
+)  # fmt: skip
 _LANGUAGE = "language "
 """Prefix of a language's tag in a tally."""
 

@@ -41,27 +41,13 @@ _COPULAS = frozenset("are is me was were".split())
 _KINDS = frozenset("example kind kinds name names of sort type types".split())
 
 _MEANT = {
-    "actor": "person",
-    "band": "artist group",
-    "book": "work written",
-    "books": "work written",
-    "cities": "citytown location",
-    "city": "citytown location",
-    "game": "videogame",
-    "games": "videogame",
-    "movie": "film",
-    "movies": "film",
-    "musician": "artist",
-    "people": "person",
-    "person": "human people",
-    "singer": "artist",
-    "show": "program",
-    "song": "composition recording track",
-    "songs": "composition recording track",
-    "town": "citytown location",
-    "where": "city country location place region",
+    "actor": "person", "band": "artist group", "book": "work written", "books": "work written",
+    "cities": "citytown location", "city": "citytown location", "game": "videogame", "games": "videogame",
+    "movie": "film", "movies": "film", "musician": "artist", "people": "person", "person": "human people",
+    "singer": "artist", "show": "program", "song": "composition recording track",
+    "songs": "composition recording track", "town": "citytown location", "where": "city country location place region",
     "who": "actor artist author human people person politician",
-}
+}  # fmt: skip
 """Words for kinds of answers, and the corresponding words of types."""
 
 

@@ -18,19 +18,10 @@ _MODEL = "trees.txt"
 # The next two were chosen on validation questions of FBSQ in five folds.
 _ROUNDS = 400
 PARAMETERS = {
-    "num_leaves": 15,
-    "learning_rate": 0.05,
-    "min_data_in_leaf": 100,
-    "lambda_l2": 5.0,
-    "feature_fraction": 0.5,
-    "bagging_fraction": 0.7,
-    "bagging_freq": 1,
-    "feature_pre_filter": False,
-    "deterministic": True,
-    "force_row_wise": True,
-    "num_threads": 1,
-    "verbosity": -1,
-}
+    "num_leaves": 15, "learning_rate": 0.05, "min_data_in_leaf": 100, "lambda_l2": 5.0, "feature_fraction": 0.5,
+    "bagging_fraction": 0.7, "bagging_freq": 1, "feature_pre_filter": False, "deterministic": True,
+    "force_row_wise": True, "num_threads": 1, "verbosity": -1,
+}  # fmt: skip
 
 _LEAST = 100
 """Least number of questions to learn from: fewer do not fill two leaves."""

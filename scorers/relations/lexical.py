@@ -26,21 +26,11 @@ CUE, _SHARPNESS = 0.6, 4.0
 _IGNORED = frozenset("a an and are as at by did do does for in is of on or s that the this to was were with".split())
 
 _CUES = {
-    "where": "place location city country containedby",
-    "when": "date year",
-    "who": "person author artist created directed",
-    "born": "birth",
-    "die": "death",
-    "died": "death",
-    "wrote": "written author",
-    "made": "created",
-    "sings": "artist",
-    "nationality": "nationality",
-    "from": "nationality",
-    "kind": "genre",
-    "type": "genre",
-    "job": "profession",
-}
+    "where": "place location city country containedby", "when": "date year",
+    "who": "person author artist created directed", "born": "birth", "die": "death", "died": "death",
+    "wrote": "written author", "made": "created", "sings": "artist", "nationality": "nationality",
+    "from": "nationality", "kind": "genre", "type": "genre", "job": "profession",
+}  # fmt: skip
 """Words of questions, and the words of relations that they hint at."""
 
 
