@@ -117,14 +117,7 @@ def open_live_kb(name: str, kb: str, settings: ServeSettings) -> LiveKB:
         )
     return LiveKB(
         name,
-        open_answerer=lambda: open_kb(
-            kb,
-            backend=settings.backend,
-            models=settings.models,
-            tagger=settings.tagger,
-            device=settings.device,
-            trust_plugins=settings.trust_plugins,
-        ),
+        open_answerer=lambda: open_kb(kb, backend=settings.backend, models=settings.models, **_parts_of(settings)),
         identity=lambda: folder_identity(Path(kb)),
     )
 
@@ -172,11 +165,8 @@ def _open_on_cluster(kb: str, settings: ServeSettings) -> Answerer:
     cluster = _connect(settings)
     cluster.greet()
     knowledge_base = load_class(BACKENDS, "elasticsearch")(kb, cluster)
-    folder = models_folder(settings.models)
-    return Answerer(
-        knowledge_base,
-        models=folder,
-        tagger=settings.tagger,
-        device=settings.device,
-        trust_plugins=settings.trust_plugins,
-    )
+    return Answerer(knowledge_base, models=models_folder(settings.models), **_parts_of(settings))
+
+
+def _parts_of(settings: ServeSettings) -> dict[str, Any]:
+    return {"tagger": settings.tagger, "device": settings.device, "trust_plugins": settings.trust_plugins}

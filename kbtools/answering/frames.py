@@ -1,6 +1,6 @@
 """Results as tables: pandas data frames or Arrow tables."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -13,7 +13,14 @@ from kbtools.kb.ids import literal_text
 _TEXT, _NUMBER, _WHOLE, _FLAG, _TEXTS = "string", "float64", "int64", "bool", "list"
 """Kinds of columns."""
 
-_MATCH = {"id": _TEXT, "name": _TEXT, "matched_name": _TEXT, "rung": _TEXT, "similarity": _NUMBER, "prior": _NUMBER}
+_KINDS = {
+    "inverse": _FLAG, "score": _NUMBER, "similarity": _NUMBER, "prior": _NUMBER,
+    **dict.fromkeys(("place", "start", "end", "facts_out", "facts_in"), _WHOLE),
+    **dict.fromkeys(("answers", "answer_names", "types", "type_names", "aliases"), _TEXTS),
+}  # fmt: skip
+"""The kind of each column that is not a single text."""
+
+_MATCH = ("id", "name", "matched_name", "rung", "similarity", "prior")
 
 _Cells = dict[str, Any]
 
@@ -76,36 +83,20 @@ def _types_of(record: EntityMatch | Entity) -> _Cells:
     return {"types": [kind.id for kind in record.types], "type_names": [str(kind) for kind in record.types]}
 
 
-_TABLES: dict[type[Result | Record], tuple[Callable[[Any], Iterator[_Cells]], dict[str, str]]] = {
+_TABLES: dict[type[Result | Record], tuple[Callable[[Any], Iterator[_Cells]], Sequence[str]]] = {
     Result: (
         _rows_of_result,
-        {
-            "question": _TEXT, "place": _WHOLE, "subject": _TEXT, "subject_name": _TEXT, "relation": _TEXT,
-            "relation_name": _TEXT, "inverse": _FLAG,
-            "score": _NUMBER, "mention": _TEXT, "start": _WHOLE, "end": _WHOLE, "matched_name": _TEXT,
-            "rung": _TEXT, "answers": _TEXTS, "answer_names": _TEXTS,
-        },
+        "question place subject subject_name relation relation_name inverse score mention start end matched_name rung "
+        "answers answer_names".split(),
     ),
-    LookupResult: (
-        _rows_of_lookup,
-        {"text": _TEXT, "place": _WHOLE, **_MATCH, "score": _NUMBER, "types": _TEXTS, "type_names": _TEXTS},
-    ),
-    LinkedText: (
-        _rows_of_link,
-        {"text": _TEXT, "mention": _TEXT, "start": _WHOLE, "end": _WHOLE, "score": _NUMBER, "place": _WHOLE, **_MATCH},
-    ),
-    Facts: (
-        _rows_of_facts,
-        {f"{part}{suffix}": _TEXT for part in ("subject", "relation", "object") for suffix in ("", "_name")},
-    ),
+    LookupResult: (_rows_of_lookup, ("text", "place", *_MATCH, "score", "types", "type_names")),
+    LinkedText: (_rows_of_link, ("text", "mention", "start", "end", "score", "place", *_MATCH)),
+    Facts: (_rows_of_facts, "subject subject_name relation relation_name object object_name".split()),
     Entity: (
         _rows_of_entity,
-        {
-            "id": _TEXT, "name": _TEXT, "description": _TEXT, "facts_out": _WHOLE, "facts_in": _WHOLE, "prior": _NUMBER,
-            "aliases": _TEXTS, "types": _TEXTS, "type_names": _TEXTS,
-        },
+        "id name description facts_out facts_in prior aliases types type_names".split(),
     ),
-}  # fmt: skip
+}
 """The function that writes the rows of each record, and the columns of its table."""
 
 
@@ -141,14 +132,15 @@ def gather_columns(results: Result | Record | Iterable[Result | Record]) -> tupl
         several = list(results)
     result_kinds = {type(result) for result in several}
     if len(result_kinds) > 1 or not result_kinds <= _TABLES.keys():
-        names = ", ".join(sorted(kind.__name__ for kind in result_kinds))
+        given = ", ".join(sorted(kind.__name__ for kind in result_kinds))
         expected = ", ".join(kind.__name__ for kind in _TABLES)
-        raise BadArgument(f"a table takes results of one kind ({expected}), found {names}", name="results")
+        raise BadArgument(f"a table takes results of one kind ({expected}), found {given}", name="results")
     if not several:
         return {}, {}
-    rows_of, kinds = _TABLES[result_kinds.pop()]
+    rows_of, names = _TABLES[result_kinds.pop()]
     rows = [row for result in several for row in rows_of(result)]
-    return {column: [row.get(column) for row in rows] for column in kinds}, kinds
+    columns = {column: [row.get(column) for row in rows] for column in names}
+    return columns, {column: _KINDS.get(column, _TEXT) for column in names}
 
 
 def load(module: str) -> ModuleType:

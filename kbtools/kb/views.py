@@ -225,11 +225,14 @@ def question_languages(kb: KnowledgeBase) -> tuple[str, ...]:
     languages: Sequence[str] = [tag for tag in kb.manifest.languages if tag not in (MUL, UND)]
     if tags_for(ENGLISH, languages):
         languages = ()
-    while isinstance(kb, View):
-        if isinstance(kb, CalledIn):
-            languages = kb.languages
-        kb = kb.kb
+    for view in _layers(kb):
+        languages = view.languages if isinstance(view, CalledIn) else languages
     return () if all(base_language(tag) == ENGLISH for tag in languages) else tuple(languages)
+
+
+def _layers(kb: KnowledgeBase) -> list[KnowledgeBase]:
+    """Return a view, the views behind it, and the stored knowledge base behind all."""
+    return [kb, *(_layers(kb.kb) if isinstance(kb, View) else ())]
 
 
 def relation_labels(kb: KnowledgeBase) -> list[list[str]]:
@@ -237,7 +240,7 @@ def relation_labels(kb: KnowledgeBase) -> list[list[str]]:
 
     A text without a language counts for all of these, and as English, since ids are English.
     """
-    languages, texts = question_languages(kb), relation_texts(_stored(kb))
+    languages, texts = question_languages(kb), relation_texts(_layers(kb)[-1])
     return [_labels_in(text, languages) for text in texts]
 
 
@@ -249,13 +252,6 @@ def _labels_in(text: str, languages: Sequence[str]) -> list[str]:
         return [str(text_in(text, tags_for(ENGLISH, text.by_tag)))]
     tags = [tag for language in languages for tag in tags_for(language, text.by_tag)]
     return [Label.of(text.by_tag[tag], tag) for tag in dict.fromkeys(tags)] or _labels_in(str(text), languages)
-
-
-def _stored(kb: KnowledgeBase) -> KnowledgeBase:
-    """Return the knowledge base behind a view."""
-    while isinstance(kb, View):
-        kb = kb.kb
-    return kb
 
 
 def has_incoming(kb: KnowledgeBase) -> bool:
