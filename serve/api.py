@@ -116,8 +116,10 @@ class KBAPI:
         return json_response(await self.workers.run_on(self.kb, taught, characters=LONG + 1))
 
     async def overview(self, request: Request) -> Response:
-        await _parameters_of("overview", request)
-        return json_response(await self.workers.run_on(self.kb, lambda edition: edition.overview, characters=LONG + 1))
+        lang = (await _parameters_of("overview", request)).get("lang")
+        return json_response(
+            await self.workers.run_on(self.kb, lambda edition: edition.in_languages(lang).overview, characters=LONG + 1)
+        )
 
     async def info(self, request: Request) -> Response:
         await _parameters_of("info", request)

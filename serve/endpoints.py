@@ -132,7 +132,7 @@ ENDPOINTS = (
     ),
     _Endpoint(
         "overview", "/api/overview", "Show frequent types, languages, and questions that it can answer.", "Overview",
-        _struct("NoParameters", {}),
+        _struct("OverviewIn", {}, **_LANG),
     ),
     _Endpoint(
         "info", "/api/info", "Show what the knowledge base holds and what can be asked of it.", "Info",

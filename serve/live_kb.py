@@ -46,6 +46,7 @@ class Edition:
         if lang is None:
             return self
         spoken = copy(self)
+        vars(spoken).pop("overview", None)
         spoken.answerer = self.answerer.in_languages(lang)
         return spoken
 

@@ -103,7 +103,8 @@ class ReconciliationService:
         elif request.method == "POST":
             raise BadArgument("a POST needs queries or extend, as a form or as JSON")
         else:
-            record = await self.run(lambda edition: _service_manifest(self.kb.name, edition, _service_url(request)))
+            url = _service_url(request)
+            record = await self.run(lambda edition: _service_manifest(self.kb.name, edition, url, lang=lang))
         return _with_callback(request, record)
 
     async def suggest(self, request: Request) -> Response:
@@ -209,8 +210,10 @@ _DEFAULT_TYPES = 10
 _FREEBASE = re.compile(r"m\.0")
 
 
-def _service_manifest(name: str, edition: Edition, url: str) -> dict[str, Any]:
-    """Return the service manifest; `url` is the service's address."""
+def _service_manifest(name: str, edition: Edition, url: str, *, lang: str | None) -> dict[str, Any]:
+    """Return the service manifest; `url` is the service's address, and its addresses keep the languages `lang`."""
+    edition.in_languages(lang)
+    first, further = (f"{mark}lang={quote(lang)}" if lang else "" for mark in "?&")
     kinds = ("entity", "property", "type")
     spaces = _identifier_spaces(edition, url)
     return {
@@ -222,18 +225,18 @@ def _service_manifest(name: str, edition: Edition, url: str) -> dict[str, Any]:
             {"id": type_id, "name": type_id} for type_id in edition.vocabulary.frequent_types(_DEFAULT_TYPES)
         ],
         "view": {"url": url.removesuffix("reconcile") + "#entity?id={{id}}"},
-        "preview": {"url": f"{url}/preview?id={{{{id}}}}", "width": WIDTH, "height": HEIGHT},
+        "preview": {"url": f"{url}/preview?id={{{{id}}}}{further}", "width": WIDTH, "height": HEIGHT},
         "suggest": {
             kind: {
                 "service_url": url,
-                "service_path": f"/suggest/{kind}",
+                "service_path": f"/suggest/{kind}{first}",
                 "flyout_service_url": url,
-                "flyout_service_path": f"/flyout/{kind}?id=${{id}}",
+                "flyout_service_path": f"/flyout/{kind}?id=${{id}}{further}",
             }
             for kind in kinds
         },
         "extend": {
-            "propose_properties": {"service_url": url, "service_path": "/properties"},
+            "propose_properties": {"service_url": url, "service_path": f"/properties{first}"},
             "property_settings": SETTINGS,
         },
         "batchSize": BATCH,

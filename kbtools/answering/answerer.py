@@ -14,6 +14,7 @@ from typing import Any, Self, Unpack, cast
 from kbtools.answering.backwards import or_backwards
 from kbtools.answering.entity_reader import EntityReader, NameLookup
 from kbtools.answering.limits import ANSWERS, TOP, Limits, require_text, require_texts
+from kbtools.answering.missing_facts import UNLIKELY, MissingFacts
 from kbtools.answering.query_options import NAMES, LookupOptions, QueryOptions, require_options, with_options
 from kbtools.answering.records import Entity, Facts, LinkedText, LookupResult
 from kbtools.answering.result_writing import fetch_objects, write_result
@@ -112,6 +113,7 @@ class Answerer:
         )
         self.closed = False
         self.link_confidence = LinkConfidence(kb)
+        self.missing_facts = MissingFacts(kb, self.link_confidence.content)
         self.reader = EntityReader(kb)
         self.names = NameLookup(self.reader)
         self.linker: TextLinker | None = None
@@ -320,7 +322,10 @@ class Answerer:
             begun = time.perf_counter()
             linked = opened.gather([Question.read(text) for text in batch], type_row=type_row)
             pools, rating, rankings = opened.rank(linked, top=limits.top)
-            confidences = opened.confidence(pools, rating).tolist()
+            confidences = [
+                confidence * UNLIKELY if self.missing_facts.asked_for(ranking) else confidence
+                for confidence, ranking in zip(opened.confidence(pools, rating).tolist(), rankings, strict=True)
+            ]
             seconds = (time.perf_counter() - begun) / len(batch)
             pairs = [ranking.likeliest for ranking in rankings]
             objects = fetch_objects(self.kb, [pair for own in pairs for pair in own])

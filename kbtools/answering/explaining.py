@@ -120,7 +120,9 @@ def _answer_text(answer: Answer) -> str:
 def _why_empty(result: Result) -> str:
     """Return why a result has no candidates."""
     if not result.without_facts:
-        return "no candidates: no name of the knowledge base is in the question"
+        suggested = " or ".join(f"{entity.name or '(no name)'} ({entity.id})" for entity in result.suggestions or ())
+        hint = f"; did you mean {suggested}?" if suggested else ""
+        return f"no candidates: no name of the knowledge base is in the question{hint}"
     named = ", ".join(f"{entity.name} ({entity.id})" for entity in result.without_facts)
     no_fact = "no fact" if result.inverse else "no fact as a subject; --inverse reads facts backwards"
     return f"no candidates: the question names {named}, for which the knowledge base has {no_fact}"

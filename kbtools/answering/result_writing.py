@@ -14,11 +14,15 @@ from kbtools.kb.ids import is_literal, literal_text
 from kbtools.kb.rows import EntityRows
 from kbtools.kb.views import BothWays, read_direction
 from kbtools.linking.links import Link
+from kbtools.linking.partial_names import entities_with_words
 from kbtools.linking.strict import link_strictly, with_facts
 from kbtools.pruning.pruners import guide_of
 from kbtools.ranking.opened_system import OpenedSystem, Ranking
 from kbtools.ranking.score import DECIMALS
 from kbtools.text.question import Question
+
+_SUGGESTED = 3
+"""Entities that are suggested where a question names none."""
 
 
 def write_result(
@@ -41,6 +45,7 @@ def write_result(
     candidates = write_candidates(kb, ranking)
     split = ranking.level > 1 and not _agree(kb, ranking, objects)
     answered = bool(ranking.best) and not split and confidence >= (limits.abstain or 0)
+    without_facts = () if ranking.best else _list_without_facts(kb, ranking.question, limit=limits.answers)
     answers, total = write_answers(kb, objects[0], limit=limits.answers) if answered else ((), 0)
     return Result(
         question=ranking.question.text,
@@ -55,7 +60,7 @@ def write_result(
         type=None if type_row is None else kb.types[type_row],
         candidates=candidates,
         tied=ranking.tied,
-        without_facts=() if ranking.best else _list_without_facts(kb, ranking.question, limit=limits.answers),
+        without_facts=without_facts,
         answers=answers,
         answers_total=total,
         milliseconds=round(1000 * (seconds + time.perf_counter() - begun), 3),
@@ -68,6 +73,7 @@ def write_result(
         doubtful=not answered or confidence < DOUBTFUL,
         readings=_write_readings(kb, candidates, objects, limit=limits.answers) if split else (),
         readings_total=ranking.level if split else 0,
+        suggestions=None if ranking.best or without_facts else _suggest(opened, ranking.question),
     )
 
 
@@ -100,6 +106,13 @@ def _list_without_facts(kb: KnowledgeBase, question: Question, *, limit: int | N
     named = {row: link.name for link in links_without_facts(kb, question) for row in link.entities.tolist()}
     rows = np.array(list(named)[:limit], dtype=np.uint32)
     return tuple(Named(entity_id, named[row]) for entity_id, row in zip(kb.ids(rows), rows.tolist(), strict=True))
+
+
+def _suggest(opened: OpenedSystem, question: Question) -> tuple[Named, ...] | None:
+    """List entities whose names have a word of a question, which names none; return None if there are none."""
+    content, kb = opened.link_confidence.content, opened.kb
+    rows = entities_with_words(kb, question, is_content=content.has, limit=_SUGGESTED)
+    return tuple(Named(*named) for named in zip(kb.ids(rows), kb.names(rows), strict=True)) or None
 
 
 def links_without_facts(kb: KnowledgeBase, question: Question) -> list[Link]:

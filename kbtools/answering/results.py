@@ -13,8 +13,9 @@ _V = TypeVar("_V")
 JSON_VERSION = 1
 """Rises when a field in docs/json.md is removed or changes its meaning, not when one is added."""
 
-UNLESS_ASKED = frozenset({"languages", "other_languages", "scored_by", "taught"})
-"""Fields that JSON omits if None: no language was asked for, every scorer was used, or nothing was taught."""
+UNLESS_ASKED = frozenset({"languages", "other_languages", "scored_by", "taught", "suggestions"})
+"""Fields that JSON omits if None: no language was asked for, every scorer was used, nothing was taught, or
+nothing is suggested."""
 
 
 SUMMARISED = 3
@@ -133,7 +134,7 @@ class Result:
     thousands of bearers. `languages` are the languages asked for, and `other_languages` tells that names in others were
     used because these gave no candidate. `scored_by` names the relation scorers that ranked this question, if the
     system has some that run only in doubt. `taught` counts the taught questions that the system learned from, None if
-    there are none.
+    there are none. `suggestions` lists entities that have a word of the question in their name, if it names none.
     """
 
     question: str
@@ -162,6 +163,7 @@ class Result:
     other_languages: bool | None = None
     scored_by: str | None = None
     taught: int | None = None
+    suggestions: tuple[Named, ...] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, FrozenDict):

@@ -26,8 +26,12 @@ from kbtools.ranking.opened_system import OpenedSystem
 from kbtools.ranking.pools import concatenate_pools
 from kbtools.ranking.system import System
 from kbtools.ranking.taught import Taught, TaughtFile, TaughtQuestion, same_text
+from kbtools.text.encodings import find_encoding
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import MarkedQuestion, Question
+
+_LISTED = 10
+"""Relations that an error lists."""
 
 _COLUMNS = ("question", "subject", "relation", "answer")
 
@@ -83,7 +87,7 @@ class TeachingReport(Record):
 
 
 def read_lessons(path: Path) -> list[Lesson]:
-    """Read lessons from JSON Lines, or from a table with tabs or commas between its columns.
+    """Read lessons from JSON Lines, or from a table with tabs, semicolons or commas between its columns.
 
     A table without a header has the columns question, answer, or question, subject, relation, or subject, relation,
     object, question as in SimpleQuestions. Raises InputError for any other file.
@@ -91,12 +95,14 @@ def read_lessons(path: Path) -> list[Lesson]:
     if not path.is_file():
         raise SourceMissing.at(path, "no such file of questions")
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        content = path.read_bytes()
+        text = content.decode(find_encoding(content) or "utf-8-sig")
         if text.lstrip().startswith("{"):
             lines = ((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip())
             return [_read_lesson(json.loads(line), f"{path}:{number}") for number, line in lines]
         first = text.partition("\n")[0]
-        rows = list(csv.reader(text.splitlines(), delimiter="\t" if "\t" in first else ","))
+        separator = max("\t,;", key=lambda mark: (mark == "\t" and mark in first, first.count(mark)))
+        rows = list(csv.reader(text.splitlines(), delimiter=separator))
     except (UnicodeDecodeError, ValueError, csv.Error) as error:
         raise WrongFormat.at(path, f"expected UTF-8 text, a table or JSON Lines ({error})") from error
     head = [cell.strip().casefold() for cell in rows[0]] if rows else []
@@ -182,7 +188,8 @@ def _resolve(answerer: Answerer, lesson: Lesson) -> TaughtQuestion:
     if lesson.relation:
         relations = find_relations(kb, lesson.relation)
         if not relations:
-            raise BadQuestions(f"no relation has the id or the label {lesson.relation!r}")
+            listed = ", ".join(map(repr, kb.relations[:_LISTED])) + (", ..." if len(kb.relations) > _LISTED else "")
+            raise BadQuestions(f"no relation has the id or the label {lesson.relation!r}; there are {listed}")
         pairs = [pair for pair in pairs if kb.relations[pair[1]] in relations]
     if lesson.answer:
         rows = _answer_rows(kb, lesson.answer)

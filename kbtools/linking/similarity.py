@@ -216,10 +216,14 @@ def _slips_between(one: str, other: str) -> int | None:
     return slips if slips <= most else None
 
 
+_NO_PLURAL = ("ss", "us", "is", "gas", "lens", "news", "series", "species", "atlas", "alias", "bias", "canvas")
+"""Endings of English words in the singular that end in `s`."""
+
+
 def singular(word: str) -> str:
     """Return a word without the ending of an English plural."""
-    if word.endswith("ies") and len(word) > SHORTEST_SLIP:
+    if word.endswith("ies") and len(word) > SHORTEST_SLIP and not word.endswith(_NO_PLURAL):
         return word[:-3] + "y"
     if word.endswith(("ses", "xes", "zes", "ches", "shes")):
         return word[:-2]
-    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+    return word[:-1] if word.endswith("s") and not word.endswith(_NO_PLURAL) else word

@@ -15,6 +15,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.linking.link_confidence import LinkConfidence
 from kbtools.linking.links import Link, keep_type
+from kbtools.linking.partial_names import link_ids
 from kbtools.pruning.pruners import Pruner, prune
 from kbtools.quick_records import quick_record
 from kbtools.ranking.confidence import winner_confidence
@@ -122,7 +123,7 @@ class OpenedSystem:
         """Return the links and pools of questions, only with subjects of a type if one is given."""
         links, pools = [], []
         for question, kept in zip(questions, prune(self.pruner, questions), strict=True):
-            own = order_links(kept)
+            own = order_links(kept) or link_ids(self.kb, question)
             own = own if type_row is None else keep_type(self.kb, own, type_row)
             links.append(own)
             pools.append(gather_pool(self.kb, own, link_confidence=self.link_confidence.of(question, own)))

@@ -273,7 +273,7 @@ def test_a_table_of_questions_and_answers_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"\xff\xfe", b"what about France\n", b'{"question": "who"}\n', b'{"question": \n', b"question\twho\n,\n"],
+    [b"\xff\xfe\x00\xd8", b"what about France\n", b'{"question": "who"}\n', b'{"question": \n', b"question\twho\n,\n"],
 )
 def test_other_files_are_refused(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "lessons"
@@ -304,3 +304,9 @@ def fill(path: Path) -> None:
     with suppress(OSError), path.open("wb", buffering=0) as file:
         while True:
             file.write(bytes(4096))
+
+
+def test_lessons_may_be_separated_by_semicolons_in_the_encoding_of_a_spreadsheet(tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_bytes("question;answer\nwo, bitte, liegt Köln;Rhein\n".encode("cp1252"))
+    (lesson,) = read_lessons(tmp_path / "q.csv")
+    assert (lesson.question, lesson.answer) == ("wo, bitte, liegt Köln", "Rhein")

@@ -587,3 +587,13 @@ def test_types_properties_and_previews_are_in_the_language_asked_for(tmp_path: P
             session.get("/reconcile/properties", params={"type": "Q5"}).json()["properties"][0]["name"]
             == "place of birth"
         )
+
+
+def test_addresses_of_the_manifest_keep_its_languages(client: TestClient) -> None:
+    manifest = client.get("/reconcile", params={"lang": "en"}).json()
+    paths = [manifest["preview"]["url"], manifest["extend"]["propose_properties"]["service_path"]]
+    paths += [
+        path for part in manifest["suggest"].values() for path in (part["service_path"], part["flyout_service_path"])
+    ]
+    assert [path.rpartition("lang=")[2] for path in paths] == ["en"] * len(paths)
+    assert client.get("/reconcile", params={"lang": "tlh"}).status_code == 400

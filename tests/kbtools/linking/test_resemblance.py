@@ -150,3 +150,8 @@ def test_the_nearest_name_shares_more_words_is_more_similar_longer_and_earlier()
     ordered = [near(2, 80, 5, 5), near(1, 95, 5, 5), near(1, 90, 3, 4), near(1, 90, 0, 0), near(1, 90, 1, 1)]
 
     assert sorted((ordered[at] for at in (4, 3, 2, 1, 0)), key=lambda name: name.order) == ordered
+
+
+@pytest.mark.parametrize("word", ["bus", "gas", "lens", "status", "news", "series", "species", "crisis", "glass"])
+def test_words_that_end_in_s_are_in_the_singular(word: str) -> None:
+    assert singular(word) == word

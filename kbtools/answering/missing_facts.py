@@ -1,0 +1,61 @@
+"""Questions for a relation that the knowledge base has, but not of the entity that is asked about."""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.views import relation_labels
+from kbtools.linking.link_confidence import ContentWords
+from kbtools.ranking.opened_system import Ranking
+from kbtools.text.relation_words import relation_words, stems_of
+
+UNLIKELY = 0.1
+"""The factor for the confidence in another fact of such an entity: it makes any answer doubtful."""
+
+_LONGEST = 4
+"""Words of the names of relations that are looked for."""
+
+
+class MissingFacts:
+    """The relations of a knowledge base by all words of their names, to notice questions for one that is missing."""
+
+    def __init__(self, kb: KnowledgeBase, content: ContentWords) -> None:
+        self.kb, self.content = kb, content
+
+    @cached_property
+    def labels(self) -> list[list[str]]:
+        return relation_labels(self.kb)
+
+    @cached_property
+    def rows_by_words(self) -> dict[tuple[str, ...], list[int]]:
+        rows: dict[tuple[str, ...], list[int]] = {}
+        for row, own in enumerate(self.labels):
+            for words in {tuple(relation_words(label)) for label in own}:
+                rows.setdefault(words, []).append(row)
+        return rows
+
+    def asked_for(self, ranking: Ranking) -> bool:
+        """Return whether a question names a relation that no candidate has, and says nothing of the first one's."""
+        if not ranking.best:
+            return False
+        pool, first = ranking.pool, ranking.best[0]
+        link = ranking.links[int(pool.link_of_pair[first])]
+        tokens = [token for token in ranking.question.tokens if token.is_word]
+        words = [token.text for token in tokens if not link.start <= token.start < link.end]
+        named = {row for run in _runs(words) for row in self.rows_of(run)}
+        # Relations read backwards follow the others, in the same order.
+        relations = [row % len(self.labels) for row in pool.relation.tolist()]
+        if not named or not named.isdisjoint(relations):
+            return False
+        own = self.labels[relations[int(pool.pair_relation[first])]]
+        stems = {stem for label in own for word in relation_words(label) for stem in stems_of(word)}
+        return stems.isdisjoint(stem for word in words for stem in stems_of(word))
+
+    def rows_of(self, words: tuple[str, ...]) -> list[int]:
+        """Return the relations that have these words as their name, none for words that say nothing."""
+        return [] if self.content.weak.issuperset(words) else self.rows_by_words.get(words, [])
+
+
+def _runs(words: list[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the runs of words that may be names of relations."""
+    return (tuple(words[at : at + size]) for size in range(1, _LONGEST + 1) for at in range(len(words) - size + 1))
