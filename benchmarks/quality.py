@@ -9,7 +9,6 @@ they are skipped.
 import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +46,10 @@ CHOSEN_ON = 4_000
 """Questions of the validation split that weights are chosen on."""
 
 TAGGERS = ("crf", "bigru-crf", "bigru-crf+")
-RELATIONS = ("embed-avg", "ltg-cnn+", "bigru")
+RELATIONS = ("embed-avg", "ltg-cnn+", "bigru", "encoder")
+READERS = ("ltg-cnn+", "encoder")
+"""The scorers that read the names of relations."""
+
 PRUNING = (("focused", "bigru-crf"), ("focused", "bigru-crf+"), ("focused-k", "bigru-crf+"))
 END_TO_END = (("n-gram", "bigru-crf+"), ("n-gram+", "bigru-crf+"), ("focused", "bigru-crf"), ("focused", "bigru-crf+"))
 ALONE = 500
@@ -55,6 +57,8 @@ ALONE = 500
 
 ZERO_SHOT = ("lexical", "encoder")
 TIMED = (
+    (TAGGER, "crf"),
+    (TAGGER, "bigru-crf"),
     (TAGGER, "bigru-crf+"),
     (RELATION, "bigru"),
     (RELATION, "ltg-cnn+"),
@@ -63,43 +67,35 @@ TIMED = (
     (RELATION, "encoder"),
 )
 
-Row = tuple[str, float]
+Row = tuple[str | float, ...]
+"""The cells of a line: names, and figures to one decimal place."""
 
 
 def tagger_rows(at: Measured) -> Iterator[Row]:
     labelled = label_questions(at.test, split="test")
     for name in TAGGERS:
         tagger = make_tagger(name, at.kb, models=at.models)
-        yield f"sentence accuracy {name}", 100 * tagger.sentence_accuracy(labelled)  # type: ignore[attr-defined]
+        yield f"`{name}`", 100 * tagger.sentence_accuracy(labelled)  # type: ignore[attr-defined]
 
 
 def relation_rows(at: Measured) -> Iterator[Row]:
-    for name in RELATIONS:
-        yield from relation_figures(at, name, unseen=name == "ltg-cnn+")
-    scores = make_relation_scorer("bigru", at.kb, models=at.models / HINGE).score(at.test.questions)
-    yield "relation R@1 bigru (hinge)", 100 * first_share(scores, at.test.relations)
-
-
-def relation_figures(at: Measured, name: str, *, unseen: bool) -> Iterator[Row]:
-    """Measure a relation scorer under gold mentions; one that reads names on relations that training has not seen."""
-    scores = make_relation_scorer(name, at.kb, models=at.models).score(at.test.questions)
-    yield f"relation R@1 {name}", 100 * first_share(scores, at.test.relations)
-    able = np.where(relation_marks(at.kb, at.test.subjects, len(at.kb.relations)), scores, -np.inf)
-    yield f"relation given the subject {name}", 100 * first_share(able, at.test.relations)
+    """Measure relation scorers under gold mentions; those that read names on relations that training has not seen."""
+    marks = relation_marks(at.kb, at.test.subjects, len(at.kb.relations))
     new = np.array([at.kb.relations[row] not in at.seen for row in at.test.relations])
-    if unseen and new.any():
-        share = first_share(able[new], at.test.relations[new])
-        yield f"the same, {new.sum()} questions of unseen relations", 100 * share
+    for name in (*RELATIONS, HINGE):
+        own = ("bigru", at.models / HINGE) if name == HINGE else (name, at.models)
+        scores = make_relation_scorer(own[0], at.kb, models=own[1]).score(at.test.questions)
+        able = np.where(marks, scores, -np.inf)
+        unseen = 100 * first_share(able[new], at.test.relations[new]) if name in READERS and new.any() else ""
+        label = "`bigru`, trained with the hinge" if name == HINGE else f"`{name}`"
+        shares = (100 * first_share(of, at.test.relations) for of in (scores, able))
+        yield label, *shares, unseen
 
 
 def encoder_rows(at: Measured) -> Iterator[Row]:
-    yield from relation_figures(at, "encoder", unseen=True)
     scorer = make_relation_scorer("encoder", at.kb, models=at.models)
     marked = at.test.questions[:ALONE]
-    yield (
-        "CPU milliseconds of a question alone, its mention known, p50",
-        milliseconds(scorer, [[one] for one in marked]),
-    )
+    yield "its mention known", milliseconds(scorer, [[one] for one in marked])
     answerer = at.answerer("bigru-crf+")
     opened = answerer.opened(answerer.system(pruning="n-gram-idf", scorer="lexical", subject=POPULARITY))
     pools = opened.gather([one.question for one in marked]).pools
@@ -110,7 +106,7 @@ def encoder_rows(at: Measured) -> Iterator[Row]:
         ]
         for one, pool in zip(marked, pools, strict=True)
     ]
-    yield "the same, for each mention of n-gram-idf", milliseconds(scorer, [own for own in several if own])
+    yield "for the mentions of `n-gram-idf` together", milliseconds(scorer, [own for own in several if own])
 
 
 def milliseconds(scorer: RelationScorer, batches: Sequence[Sequence[MarkedQuestion]]) -> float:
@@ -126,27 +122,25 @@ def milliseconds(scorer: RelationScorer, batches: Sequence[Sequence[MarkedQuesti
 def pruning_rows(at: Measured) -> Iterator[Row]:
     for pruning, tagger in PRUNING:
         figures = pruning_figures(at.answerer(tagger), at.gold, pruning=pruning)
-        share = 100 * figures.recalled / figures.questions
-        yield f"recall {pruning} {tagger} ({figures.mean_pool:.1f} pairs)", share
+        yield f"`{pruning}`", f"`{tagger}`", 100 * figures.recalled / figures.questions, figures.mean_pool
 
 
 def end_rows(at: Measured) -> Iterator[Row]:
     for subject in SUBJECTS:
         pairs = pair_accuracy(at, "bigru-crf+", "n-gram-idf", "bigru", subject)
-        yield f"n-gram-idf bigru {subject or 'popularity'} (baseline)", 100 * pairs
+        yield "`n-gram-idf`", "", f"`{subject}`" if subject else "none", 100 * pairs
     for pruning, tagger in END_TO_END:
         pairs = pair_accuracy(at, tagger, pruning, "bigru", "type-vector")
-        yield f"{pruning} {tagger} bigru type-vector", 100 * pairs
+        yield f"`{pruning}`", f"`{tagger}`" if "focused" in pruning else "", "`type-vector`", 100 * pairs
 
 
-def profile_rows(at: Measured, profile: str) -> Iterator[Row]:
-    own, plan = at.beside(PAPER) if profile == "paper" else at, PLANS[profile]
-    scorer = ",".join(plan.scorers())
-    query = (plan.tagger, plan.pruning, scorer, plan.ranked_by)
-    yield f"{profile}: {plan.pruning} {scorer} {plan.ranked_by}", 100 * pair_accuracy(own, *query)
-    yield f"{profile}: object accuracy", 100 * object_accuracy(own, *query)
-    without = pair_accuracy(own, plan.tagger, "n-gram-idf", scorer, plan.ranked_by)
-    yield f"n-gram-idf {scorer} {plan.ranked_by} (baseline)", 100 * without
+def profile_rows(at: Measured) -> Iterator[Row]:
+    for profile, own in (("best", at), ("fast", at), ("paper", at.beside(PAPER))):
+        plan = PLANS[profile]
+        query = ",".join(plan.scorers()), plan.ranked_by
+        pairs = pair_accuracy(own, plan.tagger, plan.pruning, *query)
+        objects = object_accuracy(own, plan.tagger, plan.pruning, *query)
+        yield f"`{profile}`", 100 * pairs, 100 * objects, 100 * pair_accuracy(own, plan.tagger, "n-gram-idf", *query)
 
 
 def zero_shot_rows(at: Measured) -> Iterator[Row]:
@@ -155,32 +149,35 @@ def zero_shot_rows(at: Measured) -> Iterator[Row]:
     for scorer in ZERO_SHOT:
         system = answerer.system(pruning="n-gram-idf", scorer=scorer)
         scores = score_gold(answerer.opened(system), find_gold(answerer.kb, at.gold))
-        yield f"n-gram-idf {scorer}, nothing trained", 100 * scores.accuracy(WeightedSum(system.weights))
+        yield f"`{scorer}`", 100 * scores.accuracy(WeightedSum(system.weights))
 
 
 def training_rows(at: Measured) -> Iterator[Row]:
     for part, name in TIMED:
-        yield f"training CPU seconds {name}", read_model(model_folder(at.models, part, name)).stamp.figures["seconds"]
+        seconds = read_model(model_folder(at.models, part, name)).stamp.figures["seconds"]
+        yield f"`{name}`", f"{seconds:.0f}"
 
 
-PARTS: dict[str, Callable[[Measured], Iterator[Row]]] = {
-    "zero-shot": zero_shot_rows,
-    "training": training_rows,
-    "tagger": tagger_rows,
-    "relation": relation_rows,
-    "encoder": encoder_rows,
-    "pruning": pruning_rows,
-    "best": partial(profile_rows, profile="best"),
-    "fast": partial(profile_rows, profile="fast"),
-    "paper": partial(profile_rows, profile="paper"),
-    "end": end_rows,
+RIGHT = "subject and relation right, %"
+PARTS: dict[str, tuple[tuple[str, ...], Callable[[Measured], Iterator[Row]]]] = {
+    "zero-shot": (("nothing trained, with `n-gram-idf`", RIGHT), zero_shot_rows),
+    "training": (("trained", "CPU seconds"), training_rows),
+    "tagger": (("tagger", "sentences tagged right, %"), tagger_rows),
+    "relation": (
+        ("trained, given the gold mention", "relation first of all, %", "given the subject, %", "of them unseen, %"),
+        relation_rows,
+    ),
+    "encoder": (("`encoder`, a question alone", "CPU ms"), encoder_rows),
+    "pruning": (("pruner", "tagger", "gold pair in the pool, %", "pairs in the pool, mean"), pruning_rows),
+    "profiles": (("profile", RIGHT, "the object right, %", "with `n-gram-idf`, %"), profile_rows),
+    "end": (("with `bigru`: pruner", "tagger", "subject scorer", RIGHT), end_rows),
 }
 
 
 def train_missing(at: Measured) -> None:
     """Train what is missing, and choose the weights of what is measured end to end."""
     splits = Splits.read(at.kb, train=questions("train"), valid=questions("valid"))
-    for part, names in ((TAGGER, TAGGERS), (RELATION, (*RELATIONS, "encoder")), (SUBJECT, ("type-vector",))):
+    for part, names in ((TAGGER, TAGGERS), (RELATION, RELATIONS), (SUBJECT, ("type-vector",))):
         for name in names:
             settings = profile_settings("best", part, name)
             train(at.kb, splits, part=part, name=name, settings=settings, models=at.models)
@@ -233,18 +230,19 @@ def main() -> None:
         if arguments.paper:
             train_paper(at)
     for part in arguments.part or PARTS:
-        rows, shown = PARTS[part](at), []
+        columns, rows_of = PARTS[part]
+        rows, shown = rows_of(at), []
         while True:
             try:
-                name, figure = next(rows)
+                row = next(rows)
             except StopIteration:
                 break
             except KBToolsError as error:
                 print(f"not measured: {error}")
                 break
-            shown.append((name, f"{figure:.1f}"))
+            shown.append([cell if isinstance(cell, str) else f"{cell:.1f}" for cell in row])
         if shown:
-            show_table(part, ("what", "figure"), shown)
+            show_table(part, columns, shown)
 
 
 if __name__ == "__main__":
