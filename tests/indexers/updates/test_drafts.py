@@ -120,6 +120,57 @@ def test_a_draft_is_what_plain_sets_would_be_and_counts_what_changed(
     assert former == expected_of(plain)
 
 
+SPELLINGS = ("m.{}", "/m/{}", "http://rdf.freebase.com/ns/m.{}", "www.freebase.com/m/{}")
+
+
+def records_of(spelling: int) -> list[dict[str, Any]]:
+    """Write one of each change, its ids, types, relations and languages in one of their spellings."""
+    one, two, three, new = (SPELLINGS[spelling].format(name) for name in ("0a", "0b", "0c", "0new"))
+    genre, kind, tag = ("/music/genre", "/t/c", "DE") if spelling % 2 else ("music.genre", "t.c", "de")
+    return [
+        {"id": new, "names": {tag: "Nova"}, "aliases": {tag: ["Neu"]}, "types": [kind], "facts": {genre: [one, two]}},
+        {"id": one, "description": {tag: "ein Buch"}, "types": [kind]},
+        {"id": one, "remove": {"types": [kind]}},
+        {"id": two, "remove": {"facts": {genre: [one]}}},
+        {"merge": two, "into": new},
+        {"id": three, "facts": {genre: [two]}},
+        {"id": three, "remove": {"facts": {genre: True}}},
+        {"remove": one},
+    ]
+
+
+@pytest.mark.parametrize("spelling", range(1, len(SPELLINGS)))
+def test_ids_types_and_languages_of_records_may_be_spelt_in_any_way(
+    kb: EmbeddedKB, tmp_path: Path, spelling: int
+) -> None:
+    usual, draft = Draft(kb), Draft(kb)
+    for own, number in ((usual, 0), (draft, spelling)):
+        for record in records_of(number):
+            change(own, tmp_path, record)
+
+    assert (draft.counts, draft.missing, draft.new_ids, draft.names, draft.facts, draft.kinds) == (
+        usual.counts, usual.missing, usual.new_ids, usual.names, usual.facts, usual.kinds,
+    )  # fmt: skip
+    assert (draft.descriptions, draft.redirects, draft.deleted) == (usual.descriptions, usual.redirects, usual.deleted)
+    assert usual.missing == {}
+    assert usual.counts["entities merged"] == 1
+
+
+def test_a_name_in_a_language_that_is_not_listed_comes_behind_those_that_are(kb: EmbeddedKB, tmp_path: Path) -> None:
+    draft, file = Draft(kb), tmp_path / "changes.jsonl"
+    names = {"fr": "Roman", "en": "Zeta", "de": "Ypsilon", "it": "Alfa"}
+    file.write_text(json.dumps({"id": "new", "names": names, "aliases": {"en": "Aaa"}}))
+
+    read_into(draft, UpdateSource(Source(file, "any"), "changes"), ReadOptions(language="de,en"))
+
+    own = draft.names[draft.require("new")]
+    assert sorted(own, key=lambda text: (own[text].rank, text)) == ["Ypsilon", "Zeta", "Alfa", "Roman", "Aaa"]
+    assert {text: name.parts for text, name in own.items()} == {
+        **{text: {tag: False} for tag, text in names.items()},
+        "Aaa": {"en": True},
+    }
+
+
 def size(parts: set[tuple[str, ...]]) -> int:
     """Count parts, a name with either rank once."""
     return len({part[:2] if len(part) == 3 and isinstance(part[2], int) else part for part in parts})

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from kbtools.errors import BuildLocked, DiskFull, KBMissing, KBUnusable, Nothing
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.folder import folder_kb
 from kbtools.indexers.folder.embedded import EmbeddedKB
-from kbtools.indexers.folder.faiss_index import write_vectors
+from kbtools.indexers.folder.faiss_index import FaissVectors, write_vectors
 from kbtools.indexers.folder.kb_folder import find_damage, read_manifest
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates import overlay
@@ -434,7 +433,8 @@ def test_vectors_go_with_their_entities(folder: Path, kind: str) -> None:
         kb = open_folder(folder)
         vectors = kb.vectors()
         three, zero = kb.rows(["m.0three", "m.0zero"])
-        assert (len(vectors), vectors.vector(zero)) == (2, None)
+        assert isinstance(vectors, FaissVectors)
+        assert (len(vectors), vectors.kind, vectors.vector(zero)) == (2, kind, None)
         assert vectors.vector(three).tolist() == [0, 1, 0]
         assert kb.ids(vectors.nearest(table[:1] + 0.1 * table[1:2], limit=3).rows[0]) == ["m.0three", "m.0two"]
         assert list(find_damage(folder, kb.manifest)) == []
@@ -459,6 +459,23 @@ def test_the_nearest_that_are_left_are_found_however_many_are_gone(
     found = open_folder(kb.path).vectors().nearest(table[:1], limit=limit)
 
     assert found.rows.tolist() == [nearest or list(range(50, 60))]
+
+
+def test_a_merge_keeps_sources_options_and_history_and_adds_itself(folder: Path) -> None:
+    rename(folder, "Low")
+    rename(folder, "Station to Station")
+    before = read_manifest(folder)
+
+    kbtools.compact(folder)
+
+    after = read_manifest(folder)
+    assert (after.sources, after.options) == (before.sources, before.options)
+    assert after.history[:-1] == before.history
+    assert [change.action for change in after.history] == ["update", "update", "merge"]
+    assert {kind: (count.duplicate, count.unique) for kind, count in after.counts.items()} == {
+        kind: (count.duplicate, count.unique) for kind, count in before.counts.items()
+    }
+    assert after.history[-1].bytes == sum(after.files.values())
 
 
 def test_a_class_that_reads_no_updates_refuses_them(folder: Path) -> None:
@@ -558,24 +575,31 @@ def test_a_small_disk_that_fills_up_keeps_the_old_state(
 
 
 UPDATING = """
-import sys, kbtools
-for take in range(100):
+import os, signal, sys, kbtools
+left = int(sys.argv[2])
+def count(event, arguments):
+    global left
+    left -= event in ("open", "os.link", "os.rename", "os.mkdir", "os.remove")
+    if left <= 0:
+        left = 10**9  # to kill is an event too
+        os.kill(os.getpid(), signal.SIGKILL)
+kbtools.update(sys.argv[1], add=[{"id": "m.0one", "rename": {"Heroes": "Take 0"}}])
+sys.addaudithook(count)
+for take in range(1, 100):
     kbtools.update(sys.argv[1], add=[{"id": "m.0one", "remove": {"names": True}, "names": [f"Take {take}"]}])
     print(take, flush=True)
-    if take % 5 == 4:
+    if take % 2:
         kbtools.compact(sys.argv[1])
 """
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_killed_update_leaves_the_state_before_or_after(folder: Path, seed: int) -> None:
-    with subprocess.Popen([sys.executable, "-c", UPDATING, folder], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(float(np.random.default_rng(seed).uniform(0, 0.8)))
-        os.kill(process.pid, signal.SIGKILL)
-        done = [0, *map(int, process.stdout.read().split())]
+@pytest.mark.parametrize("files", [20, 90, 250, 600])
+def test_an_update_killed_at_any_file_leaves_the_state_before_or_after(folder: Path, files: int) -> None:
+    command = [sys.executable, "-c", UPDATING, str(folder), str(files)]
+    killed = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = [0, *map(int, killed.stdout.split())]
 
+    assert (killed.returncode, killed.stderr) == (-signal.SIGKILL, "")
     with kbtools.open(folder) as kb:
         name = kb.entity("m.0one").name
         assert name in {f"Take {done[-1]}", f"Take {done[-1] + 1}"}
