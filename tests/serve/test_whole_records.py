@@ -176,6 +176,25 @@ def test_proposed_properties_are_limited(client: TestClient, limit: int) -> None
     assert (answer["type"], answer["limit"]) == ("book.book", limit)
 
 
+RELATIONS = [f"r.{number:04}" for number in range(1_001)]
+
+
+@pytest.fixture(scope="module")
+def many_relations(make_kb: Callable[..., Any], new_world: Any) -> Iterator[TestClient]:
+    """Serve an entity with a thousand relations and one more."""
+    facts = tuple(("m.1", relation, "m.2") for relation in RELATIONS)
+    kb = make_kb("embedded", new_world(facts, (("m.1", "Kite"),), types=(("m.1", "t.kite"),)))
+    with TestClient(create_app(ServeSettings(kbs=(str(kb.path),)))) as session:
+        yield session
+
+
+@pytest.mark.parametrize(("limit", "count"), [("", 1_000), ("&limit=999", 999), ("&limit=5000", 1_000)])
+def test_at_most_a_thousand_properties_are_proposed(many_relations: TestClient, limit: str, count: int) -> None:
+    answer = many_relations.get(f"/reconcile/properties?type=t.kite{limit}").json()
+
+    assert ids(answer["properties"]) == RELATIONS[:count]
+
+
 @pytest.mark.parametrize(
     ("ids", "properties", "status"),
     [(1, 100, 200), (1, 101, 413), (1_001, 1, 413)],
