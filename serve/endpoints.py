@@ -50,25 +50,26 @@ _LIMIT = {"limit": _count("How many to return.", 1)} | _LANG
 _SYSTEM = {
     "pruning": _text("The pruner.", 100),
     "scorer": _text(
-        "The relation scorer; commas average several, a slash divides those asked first and in doubt.", 300
+        "The relation scorer; several, after commas, are averaged; those after a slash rank doubtful questions.",
+        300,
     ),
-    "subject": _text("The subject scorer; popularity takes one away.", 100),
-    "ranker": _text("What ranks: weighted-sum, or a ranker that was fitted for these.", 100),
-    "type": _text("The id of a type that the subjects have."),
+    "subject": _text("The subject scorer; popularity counts facts instead.", 100),
+    "ranker": _text("The ranker: weighted-sum, or one fitted for these parts.", 100),
+    "type": _text("The id of a type; only subjects of it are returned."),
     **_LANG,
-    "inverse": _flag("Read facts backwards too, or never; where nothing else is likely if not given."),
+    "inverse": _flag("Also read facts backwards, or never; by default, if nothing else is likely."),
     "top": _count(f"Candidates to return, {TOP} if not given; 0 returns all.", most=100_000),
     "answers": _count(f"Answers to return, {ANSWERS} if not given; 0 returns all.", most=1_000_000),
     "abstain": _share("Withhold answers whose confidence is below this."),
 }
 _QUESTION, _NAME = {"question": _text("The question.")}, {"name": _text("The name.")}
-_OF_TYPE = {"type": _text("The id of a type that the entities have.")} | _LIMIT
+_OF_TYPE = {"type": _text("The id of a type; only entities of it are returned.")} | _LIMIT
 _ID = {"id": _text("The id of an entity, in any spelling of it.")}
 _LINK = _struct(
     "Link",
     {"text": _text("Running text.", BODY_BYTES)},
-    threshold=_share("How likely a mention must mean its first candidate."),
-    context=_flag("Choose between bearers of a name by the text around it."),
+    threshold=_share("Leave out mentions with a lower score, 0 to 1."),
+    context=_flag("Use the surrounding text to choose between entities with the same name."),
     **_LIMIT | {"limit": _count("Candidates of each mention.", 1, 100)},
 )
 
@@ -101,7 +102,7 @@ ENDPOINTS = (
         many="questions",
     ),
     _Endpoint(
-        "lookup", "/api/lookup", "Find the entities that have a name, or one that resembles it.", "LookupResult",
+        "lookup", "/api/lookup", "Find the entities with a name, or a similar one.", "LookupResult",
         _struct("Lookup", _NAME, **_OF_TYPE),
         _struct("Lookups", {}, **_NAME, names=_texts("Many names, looked up in order."), **_OF_TYPE),
         many="names",
@@ -114,7 +115,7 @@ ENDPOINTS = (
     _Endpoint(
         "facts", "/api/facts", "List facts of an entity.", "Facts",
         _struct(
-            "FactsById", _ID, reverse=_flag("List the facts that the entity is the object of."),
+            "FactsById", _ID, reverse=_flag("List the facts with the entity as object."),
             offset=_count("How many to skip.", most=1 << 31), **_LIMIT,
         ),
     ),
@@ -123,7 +124,7 @@ ENDPOINTS = (
         _struct("Similar", {"id": _text("An id or a name.")}, **_LIMIT),
     ),
     _Endpoint(
-        "teach", "/api/teach", "Teach what a question means, where the server was started with --teach.", "TaughtPair",
+        "teach", "/api/teach", "Teach the meaning of a question (only with kbtools serve --teach).", "TaughtPair",
         None,
         _struct(
             "Lesson", {"question": _text("The question.", MOST_LETTERS)}, subject=_text("An id or a name."),
@@ -135,7 +136,7 @@ ENDPOINTS = (
         _struct("OverviewIn", {}, **_LANG),
     ),
     _Endpoint(
-        "info", "/api/info", "Show what the knowledge base holds and what can be asked of it.", "Info",
+        "info", "/api/info", "Show the contents of the knowledge base, and the available parts.", "Info",
         _struct("Nothing", {}),
     ),
 )  # fmt: skip

@@ -105,7 +105,7 @@ def parse_json(text: bytes | str, what: str) -> Any:
     try:
         return _mended(json.loads(text))
     except (ValueError, RecursionError) as error:
-        raise BadArgument(f"{what} is no JSON: {ascii(str(error))[1:-1]}") from error
+        raise BadArgument(f"{what} is not JSON: {ascii(str(error))[1:-1]}") from error
 
 
 async def read_body(request: "Request", *, most: int = BODY_BYTES) -> bytes:

@@ -49,7 +49,7 @@ def json_bytes(record: object) -> bytes:
 def _plain_text(value: object) -> str:
     """Return a text in several languages as a plain string; raise TypeError for anything else."""
     if not isinstance(value, str):
-        raise TypeError(f"{type(value).__name__} is no part of JSON")
+        raise TypeError(f"{type(value).__name__} cannot be written as JSON")
     return str(value)
 
 

@@ -1,4 +1,4 @@
-"""The worlds that tests stand on: the tiny knowledge base, the sample of examples/, and FBSQ where it is at hand.
+"""Knowledge bases for tests: a tiny one, the sample of examples/, and FBSQ if available.
 
 A backend joins every contract by one entry in `BACKENDS`.
 """
@@ -31,7 +31,7 @@ from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking import models
 from tests.encoder_folders import write_encoder
 
-# What answers where nothing is trained is the same in every environment; tests of `encoder` name it.
+# The default untrained scorer is the same in every environment; tests of `encoder` name it.
 os.environ[models.VARIABLE] = models.LEXICAL
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,7 +46,7 @@ SHARED_PREFIX = "one prefix of many words " * 24
 class World:
     """A knowledge base as plain data: (subject, relation, object), (entity, name, alias, type or description).
 
-    Spoken names and aliases say their language behind the text; `language` is the order of languages.
+    Names and aliases with a language have it after the text; `language` is the order of languages.
     """
 
     facts: tuple[tuple[str, str, str], ...]
@@ -157,11 +157,11 @@ BACKENDS: dict[str, Callable[[World, Path], KnowledgeBase]] = {
 }
 
 LOADED: list[tuple[Cluster, str]] = []
-"""What the tests put on the cluster, to be removed at the end."""
+"""The knowledge bases that tests loaded into the cluster, to be removed at the end."""
 
 
 def elasticsearch_url() -> str:
-    """Find the cluster that tests may write to, or skip."""
+    """Return the cluster that tests may write to, or skip."""
     url = os.environ.get("KBTOOLS_TEST_ELASTICSEARCH_URL")
     if not url:
         skip_cluster("needs a cluster: KBTOOLS_TEST_ELASTICSEARCH_URL=http://localhost:9200 pytest")
@@ -169,13 +169,13 @@ def elasticsearch_url() -> str:
 
 
 def skip_cluster(reason: str) -> None:
-    """Skip a test for want of a cluster; fail it where clusters must be there."""
+    """Skip a test that needs a cluster; fail it if clusters are required."""
     (pytest.fail if os.environ.get("KBTOOLS_TEST_ELASTICSEARCH_REQUIRED") else pytest.skip)(reason)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def heard_signals() -> None:
-    """Hear the signals that whoever started the tests may ignore (`&`, nohup), since commands inherit that."""
+    """Restore the signals that the caller of the tests may ignore (`&`, nohup), since commands inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -185,19 +185,19 @@ def heard_signals() -> None:
 
 @pytest.fixture
 def trusted_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let records of models name classes of the tests as `module:Class`."""
+    """Allow records of models to name classes of the tests as `module:Class`."""
     monkeypatch.setenv(TRUST_VARIABLE, "1")
 
 
 @pytest.fixture(scope="session")
 def cluster_url() -> str:
-    """Find the cluster that tests may write to, or skip."""
+    """Return the cluster that tests may write to, or skip."""
     return elasticsearch_url()
 
 
 @pytest.fixture(scope="session")
 def cluster_program() -> Path:
-    """Find the program that starts and stops clusters on this machine, or skip."""
+    """Return the program that starts and stops clusters on this machine, or skip."""
     program = os.environ.get("KBTOOLS_TEST_ELASTICSEARCH_CLUSTER")
     if not program:
         skip_cluster("needs a program that starts clusters: KBTOOLS_TEST_ELASTICSEARCH_CLUSTER=PROGRAM pytest")
@@ -206,7 +206,7 @@ def cluster_program() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def removed_afterwards() -> Iterator[None]:
-    """Remove from the cluster what the tests loaded."""
+    """Remove what the tests loaded into the cluster."""
     yield
     for cluster, name in LOADED:
         delete_versions(cluster, list_versions(cluster, name))
@@ -214,7 +214,7 @@ def removed_afterwards() -> Iterator[None]:
 
 
 def write_world(world: World, folder: Path) -> list[Source]:
-    """Write a world as JSON Lines, in which any id and any name can be written."""
+    """Write a world as JSON Lines, which can hold any id and any name."""
     sources = [Source(folder / f"{kind}.jsonl", kind) for kind in ("facts", "names", "types")]
     named = [dict(zip(("id", "name", "language"), row, strict=False)) for row in (*world.names, *world.spoken)]
     write_lines(sources[0].path, (dict(zip(("subject", "relation", "object"), f, strict=True)) for f in world.facts))
@@ -231,7 +231,7 @@ def write_lines(path: Path, records: Iterable[dict[str, str]]) -> None:
 
 
 def read_world(sources: Iterable[Source]) -> World:
-    """Read sources into plain data, through the readers of the build."""
+    """Read sources into plain data with the readers of the build."""
     rows: dict[str, list[Any]] = {"facts": [], "names": [], "types": []}
     for source in sources:
         for batch in Reading(source, ReadOptions()).batches():
@@ -250,7 +250,7 @@ def sample_sources() -> list[Source]:
 
 @pytest.fixture(scope="session", autouse=True)
 def caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep what is cached in a folder of the tests."""
+    """Keep caches in a folder of the tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KBTOOLS_CACHE", str(tmp_path_factory.mktemp("caches")))
         yield
@@ -266,25 +266,25 @@ def small_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def examples() -> Path:
-    """Give the folder of the sample's files."""
+    """Return the folder of the sample's files."""
     return EXAMPLES
 
 
 @pytest.fixture(scope="session", params=list(BACKENDS))
 def backend(request: pytest.FixtureRequest) -> str:
-    """Name each backend in turn."""
+    """Return the name of each backend in turn."""
     return str(request.param)
 
 
 @pytest.fixture(scope="session")
 def make_kb(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, World], Any]:
-    """Make a knowledge base of a world in a backend."""
+    """Return a function that makes a knowledge base of a world in a backend."""
     return lambda backend, world: BACKENDS[backend](world, tmp_path_factory.mktemp(backend))
 
 
 @pytest.fixture(scope="session")
 def new_world() -> type[World]:
-    """Give the class of worlds, for tests that bring their own."""
+    """Return the class of worlds, for tests that need other worlds."""
     return World
 
 
@@ -295,7 +295,7 @@ def tiny_world() -> World:
 
 @pytest.fixture(scope="session")
 def tiny(backend: str, make_kb: Callable[[str, World], Any]) -> KnowledgeBase:
-    """Give the tiny knowledge base in each backend."""
+    """Return the tiny knowledge base in each backend."""
     return make_kb(backend, TINY)
 
 
@@ -306,13 +306,13 @@ def tiny_memory(make_kb: Callable[[str, World], Any]) -> KnowledgeBase:
 
 @pytest.fixture(scope="session")
 def sample_world() -> World:
-    """Give the sample of examples/ as plain data."""
+    """Return the sample of examples/ as plain data."""
     return read_world(sample_sources())
 
 
 @pytest.fixture(scope="session")
 def sample_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the sample from its files as `make demo` does; give the folder."""
+    """Build the sample from its files as `make demo` does; return the folder."""
     folder = tmp_path_factory.mktemp("sample") / "sample.kb"
     build(sample_sources(), folder, options=ReadOptions(), watch=BuildProgress())
     return folder
@@ -320,13 +320,13 @@ def sample_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def sample_memory(sample_world: World, tmp_path_factory: pytest.TempPathFactory) -> Answerer:
-    """Answer over the sample in the reference."""
+    """Return an answerer over the sample in memory."""
     return Answerer(make_memory(sample_world, tmp_path_factory.mktemp("memory")))
 
 
 @pytest.fixture(scope="session")
 def sample(backend: str, request: pytest.FixtureRequest) -> Answerer:
-    """Answer over the sample in each backend."""
+    """Return an answerer over the sample in each backend."""
     if backend == "memory":
         return request.getfixturevalue("sample_memory")
     if backend == "embedded":
@@ -337,7 +337,7 @@ def sample(backend: str, request: pytest.FixtureRequest) -> Answerer:
 
 @pytest.fixture(scope="session")
 def fbsq_folder() -> Path:
-    """Find the SimpleQuestions files, or skip."""
+    """Return the folder of the SimpleQuestions files, or skip."""
     folder = Path(os.environ.get("KBTOOLS_DATA", ROOT.parent / "shared" / "data")) / "simplequestions"
     if not (folder / "freebase-FBSQ.txt.gz").is_file():
         pytest.skip(f"{folder} holds no FBSQ; set it with KBTOOLS_DATA=FOLDER pytest")
@@ -346,7 +346,7 @@ def fbsq_folder() -> Path:
 
 @pytest.fixture(scope="session")
 def fbsq(fbsq_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Answerer:
-    """Answer over FBSQ, both layers."""
+    """Return an answerer over FBSQ, both layers."""
     sources = []
     for facts, others in (("freebase-FBSQ", "FBSQ"), ("freebase-FBSQ.ambiguity", "FBSQ.ambiguity")):
         sources.append(Source(fbsq_folder / f"{facts}.txt.gz", "facts"))
@@ -358,7 +358,7 @@ def fbsq(fbsq_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Answere
 
 @pytest.fixture
 def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
-    """Mount a disk of 600 kB, or of the size asked for, or skip."""
+    """Mount a disk of 600 kB, or of the requested size, or skip."""
     folder = tmp_path / "disk"
     folder.mkdir()
     size = getattr(request, "param", "600k")

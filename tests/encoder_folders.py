@@ -1,4 +1,4 @@
-"""Small pretrained encoders, made where tests need one: random weights, and a tokenizer that knows letters."""
+"""Small pretrained encoders for tests: random weights, and a tokenizer that knows letters."""
 
 import json
 import string
@@ -14,7 +14,7 @@ SIZES_OF_DISTILBERT = {"dim": 16, "n_layers": 3, "n_heads": 2, "hidden_dim": 32}
 
 
 def write_tokenizer(folder: Path) -> None:
-    """Write a tokenizer of word pieces, which reads an unknown word letter by letter."""
+    """Write a tokenizer of word pieces that splits unknown words into letters."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
     letters = [*string.ascii_lowercase, *string.digits]
@@ -27,7 +27,7 @@ def write_tokenizer(folder: Path) -> None:
 
 
 def write_encoder(folder: Path, *, pooling: str = "mean_tokens", seed: int = 5) -> Path:
-    """Write a small BERT as sentence-transformers lays it out."""
+    """Write a small BERT in the format of sentence-transformers."""
     import torch
 
     config = {"model_type": "bert", "pad_token_id": 0, "type_vocab_size": 2, **SMALL, **SIZES}
@@ -49,7 +49,7 @@ def write_encoder(folder: Path, *, pooling: str = "mean_tokens", seed: int = 5) 
 
 
 def shapes() -> dict[str, tuple[int, ...]]:
-    """List the weights of a small BERT."""
+    """Return the shapes of the weights of a small BERT."""
     dim, hidden = SIZES["hidden_size"], SIZES["intermediate_size"]
     sizes: dict[str, tuple[int, ...]] = {
         "embeddings.word_embeddings.weight": (200, dim),

@@ -1,4 +1,4 @@
-"""A device without a machine that has one: it computes on the CPU, and refuses to mix its tensors with others."""
+"""A stand-in for a GPU on any machine: it computes on the CPU, and refuses to mix its tensors with others."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 DEVICE = torch.device("meta")
-"""The name that the stand-in goes by: torch knows it on every machine, and makes nothing ready for it."""
+"""The device name of the stand-in: torch has it on every machine, and does not initialise it."""
 
 INDEXING = {"aten.index.Tensor", "aten.index_put_.default", "aten.index_put.default", "aten._index_put_impl_.default"}
-"""The operations that take indices of the CPU beside tensors of a device; a copy takes both by its nature."""
+"""Operations that accept CPU indices with tensors of a device; a copy accepts both anyway."""
 
 
 class OnDevice(Tensor):
@@ -34,7 +34,7 @@ class OnDevice(Tensor):
 
 
 def compute(operation: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """Compute on the CPU what is asked of the stand-in; raise RuntimeError where devices meet, and for doubles."""
+    """Compute an operation of the stand-in on the CPU; raise RuntimeError for mixed devices, and for doubles."""
     name, wanted = str(operation), kwargs.get("device")
     tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
     here = [tensor for tensor in tensors if isinstance(tensor, OnDevice)]
@@ -53,13 +53,13 @@ def compute(operation: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     result = operation(*args, **kwargs)
     if made_here and any(leaf.dtype == torch.float64 for leaf in tree_leaves(result) if isinstance(leaf, Tensor)):
         raise RuntimeError(f"{name}: the device has no doubles")
-    if name.split(".")[1].endswith("_") and here:  # in place: the tensor that was there
+    if name.split(".")[1].endswith("_") and here:  # In place: return the tensor that was passed.
         return tensors[0]
     return tree_map_only(Tensor, OnDevice, result) if made_here else result
 
 
 class StandIn(TorchDispatchMode):
-    """Makes tensors on the stand-in where the device is named."""
+    """A mode that creates tensors on the stand-in if they name its device."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

@@ -1,4 +1,4 @@
-"""docker-compose.yml says the same as the rest of the project; its form is checked by `make check`."""
+"""docker-compose.yml agrees with the rest of the project; `make check` checks its syntax."""
 
 import re
 import stat

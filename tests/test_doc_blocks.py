@@ -1,7 +1,7 @@
-"""The blocks of README and the pages run in order, in a folder of their own, and every command line is one.
+"""The blocks of README and the pages run in order, each page in its own folder, and every command line is valid.
 
-A block with a title is a file that the blocks below it read. Files that no page can hold, such as dumps, have small
-stand-ins. A comment `<!-- not run: REASON -->` above a block keeps it from being run.
+A block with a title is a file for the blocks after it. Files that no page can include, such as dumps, are replaced by
+small ones. A comment `<!-- not run: REASON -->` above a block keeps it from being run.
 """
 
 import gzip
@@ -36,7 +36,7 @@ BLOCK = re.compile(
 SHELL = ("sh", "bash", "console")
 PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 ELSEWHERE = {"docs/api.md", "docs/cli.md"}
-"""Pages that tests/test_docs.py runs, or that cog writes."""
+"""Pages that tests/test_docs.py runs or cog writes."""
 
 NOT_RUN = {
     "README.md": 2,
@@ -84,7 +84,7 @@ COLOGNE = b'{"type": "item", "id": "Q365", "labels": {"de": {"language": "de", "
 
 
 def write_stand_ins(folder: Path, sample: Path) -> None:
-    """Write the files and knowledge bases that pages name and do not make."""
+    """Write the files and knowledge bases that pages name but do not make."""
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "dump.nt.gz").write_bytes(gzip.compress(STATEMENT))
@@ -107,7 +107,7 @@ def write_stand_ins(folder: Path, sample: Path) -> None:
 
 @pytest.fixture
 def example_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Offer the entry points of docs/example-plugin without installing it; yield its code."""
+    """Provide the entry points of docs/example-plugin without installing it; yield its code."""
     project = tomllib.loads((PLUGIN / "pyproject.toml").read_text())["project"]
     folder = tmp_path / "site" / "kbtools_example-1.0.dist-info"
     folder.mkdir(parents=True)
@@ -123,7 +123,7 @@ def example_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
 
 def run_shell(text: str, namespace: dict[str, object]) -> str:
-    """Run the lines of a block; return what went wrong."""
+    """Run the lines of a block; return the error text."""
     path = f"PATH={shlex.quote(sysconfig.get_path('scripts'))}:$PATH\n"
     for line in text.replace("\\\n", " ").splitlines():
         if not line or LEFT_OUT.match(line) or line.startswith("#"):
@@ -140,7 +140,7 @@ def run_shell(text: str, namespace: dict[str, object]) -> str:
 
 
 def run_python(text: str, namespace: dict[str, object]) -> str:
-    """Run a block of Python after those above it; return what went wrong."""
+    """Run a block of Python after those above it; return the error text."""
     try:
         exec(compile(text, "a block of a page", "exec"), namespace)
     except Exception as error:
@@ -162,7 +162,7 @@ def test_the_blocks_of_a_page_run_in_order(
         if block["title"]:
             (tmp_path / block["title"]).write_text(block["text"], encoding="utf-8")
     for block in blocks_of(page):
-        # An excerpt of the example plugin has run with it.
+        # Excerpts of the example plugin have run with it.
         if not (block["title"] or block["reason"] or block["text"].strip() in example_plugin):
             run = run_python if block["language"] == "python" else run_shell
             errors.append(run(block["text"], namespace))
@@ -177,7 +177,7 @@ def test_blocks_that_are_not_run_say_why_and_are_counted() -> None:
 
 
 def command_lines(page: str) -> list[list[str]]:
-    """List the arguments of each line of a page that calls kbtools, without comments and what the shell does."""
+    """Return the arguments of each line of a page that calls kbtools, without comments and shell syntax."""
     found = BLOCK.finditer((ROOT / page).read_text(encoding="utf-8"))
     texts = [block["text"].replace("\\\n", " ") for block in found if block["language"] in (*SHELL, "text")]
     lines = [line.strip() for text in texts for line in text.splitlines()]

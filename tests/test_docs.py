@@ -1,4 +1,4 @@
-"""The pages that describe the commands say what the commands say."""
+"""The pages about commands and the API agree with the code."""
 
 import doctest
 import re

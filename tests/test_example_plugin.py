@@ -1,4 +1,4 @@
-"""The package that docs/plugins.md walks through: it installs, keeps the contracts, indexes, trains and answers."""
+"""The package in docs/plugins.md: it installs, meets the contracts, indexes, trains and answers."""
 
 import os
 import re
@@ -14,7 +14,7 @@ PLUGIN = ROOT / "docs" / "example-plugin"
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Install the example beside everything else; give the environment in which Python sees it."""
+    """Install the example next to everything else; return the environment in which Python finds it."""
     folder = tmp_path_factory.mktemp("site")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
     subprocess.run([*pip, "--target", str(folder), str(PLUGIN)], check=True, capture_output=True)

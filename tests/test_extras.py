@@ -1,4 +1,4 @@
-"""What the extras bring: torch only where the name says so, and no more than 300 MB."""
+"""Packages installed by the extras: torch only for those named here, and no more than 300 MB."""
 
 import json
 import os
@@ -14,10 +14,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 RESOLVE = "KBTOOLS_TEST_INDEX"
 TORCH = {"train", "gpu", "bench"}
-"""The extras that bring torch: for training, and for what kbtools is compared with."""
+"""The extras that install torch: for training, and for comparisons with other tools."""
 
 OF_PEOPLE = {"dev", "site", "spacy", "glove"}
-"""Extras for who works on kbtools, and those whose packages are what their names say."""
+"""Extras for developers of kbtools, and those named after the packages they install."""
 
 
 CONFIG = ConfigParser()
@@ -50,7 +50,7 @@ def test_an_extra_brings_neither_torch_nor_more_than_300_megabytes(
 
 
 def resolve(requirements: list[str], folder: Path) -> dict[str, str]:
-    """Return the packages that pip would install into a fresh environment, and where each comes from."""
+    """Return the packages that pip would install into a fresh environment, with the origin of each."""
     report = folder / "report.json"
     pip = [sys.executable, "-m", "pip", "install", "--dry-run", "--quiet", "--ignore-installed"]
     subprocess.run([*pip, "--report", str(report), *filter(None, requirements)], check=True)

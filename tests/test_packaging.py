@@ -19,7 +19,7 @@ SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
 ROOMS = dict(line.split(" = ") for line in SETUP["options"]["package_dir"].split("\n") if line)
 HEAVY = {"duckdb", "elasticsearch", "faiss", "lmdb", "pyarrow", "pyoxigraph", "tantivy", "torch"}
 DRAWING = {"matplotlib"}
-"""Libraries that the package kbtools.comparison may import, and no other."""
+"""Libraries that only the package kbtools.comparison may import."""
 
 KBTOOLS_SCRIPT = str(Path(sysconfig.get_path("scripts"), "kbtools"))
 
@@ -83,7 +83,7 @@ def test_arrows_point_one_way(source: str, targets: set[str]) -> None:
     against = [
         f"{module} imports {name}"
         for module, path in MODULES.items()
-        if room(module) == source and not module.startswith("kbtools.suites.")  # they check plugins of every kind
+        if room(module) == source and not module.startswith("kbtools.suites.")  # The suites check all plugins.
         for name in imports(path)
         if any(f"{name}.".startswith(f"{target}.") for target in targets)
     ]
@@ -137,7 +137,7 @@ def test_a_query_needs_no_arrow(sample_path: Path) -> None:
 
 
 def room(module: str) -> str:
-    """Find the room of a module: the longest package of `package_dir` that holds it."""
+    """Return the room of a module: the longest package of `package_dir` that contains it."""
     return max((package for package in ROOMS if f"{module}.".startswith(f"{package}.")), key=len)
 
 
@@ -159,7 +159,7 @@ def modules_with_examples() -> Iterable[str]:
 
 
 def modules_loaded(arguments: list[str]) -> set[str]:
-    """Run Python and list the top-level modules it loaded, from its account of import times."""
+    """Run Python and return the top-level modules it loaded, from its report of import times."""
     done = subprocess.run([sys.executable, "-X", "importtime", *arguments], capture_output=True, text=True, check=True)
     return {line.rsplit("|", 1)[1].strip().split(".")[0] for line in done.stderr.splitlines() if "|" in line}
 

@@ -1,4 +1,4 @@
-"""The rooms of the house: every file has a name of its own, no import goes in a circle, and arrows point one way.
+"""The rooms of the house: every file has a unique name, imports have no cycle, and arrows point one way.
 
 `python tests/test_rooms.py` prints the tree: lines, comments, and which room imports which.
 """
@@ -56,7 +56,7 @@ LEVELS = (
     {"serve"},
     {"cli"},
 )
-"""Rooms from the ground up, each of which imports from its own level and those below."""
+"""Rooms from the ground up; each imports only from its own level and those below."""
 
 GROUND = {
     "entry_points",
@@ -72,15 +72,15 @@ GROUND = {
     "user_cache",
     "version",
 }
-"""The modules of kbtools' own folder that every room may import; the others there make the room `kbtools`."""
+"""The modules of kbtools' own folder that every room may import; the others there form the room `kbtools`."""
 
 QUESTION_WORDS = {"How", "What", "When", "Where", "Whether", "Which", "Who", "Why"}
 
 CALLED_BY_NAME = {"logger", "command", "Struct"}
-"""What needs no underscore: names by convention, commands of click, and structs that the API's schema names."""
+"""Names that need no underscore: by convention, commands of click, and structs named in the API's schema."""
 
 SHORT = 40
-"""Lines below which a module had better be part of another."""
+"""Least lines of a module with one importer; a shorter one should be part of the other."""
 
 
 def test_every_file_has_a_name_of_its_own() -> None:
@@ -150,7 +150,7 @@ def level(room: str) -> int:
 
 
 def imports(module: str) -> set[str]:
-    """List the modules of kbtools that a module imports, at any depth, also for its types alone."""
+    """Return the modules of kbtools that a module imports, at any depth, including those for types only."""
     return set(imported_modules(module)) - {module}
 
 
@@ -178,7 +178,7 @@ def named_modules(text: str) -> set[str]:
 
 
 def top_names(tree: ast.Module) -> set[str]:
-    """Return the functions, classes and constants of a module that nothing calls by a name in text."""
+    """Return the functions, classes and constants of a module that nothing refers to by name in a text."""
     names = set()
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -192,7 +192,7 @@ def top_names(tree: ast.Module) -> set[str]:
 
 
 def find_circle() -> list[str]:
-    """Name the modules of a circle of imports, if there is one."""
+    """Return the modules of an import cycle; empty if there is none."""
     try:
         TopologicalSorter({module: imports(module) for module in FILES}).prepare()
     except CycleError as error:
@@ -201,7 +201,7 @@ def find_circle() -> list[str]:
 
 
 def measure(path: Path) -> tuple[int, int, int]:
-    """Count the lines of a file, its comments, and its strings under constants, which say what those are from."""
+    """Count the lines of a file, its comments, and its docstrings of constants, which explain their values."""
     text = path.read_text(encoding="utf-8")
     with path.open("rb") as file:
         comments = sum(token.type == tokenize.COMMENT for token in tokenize.tokenize(file.readline))
@@ -215,7 +215,7 @@ def is_text(node: ast.stmt) -> bool:
 
 
 def describe() -> Iterator[str]:
-    """Yield lines on the tree: its size, what breaks a rule, and the rooms with their arrows."""
+    """Yield lines about the tree: its size, violations of rules, and the rooms with their arrows."""
     counts = {module: measure(path) for module, path in FILES.items()}
     lines, comments, notes = (sum(column) for column in zip(*counts.values(), strict=True))
     short = [module for module, (size, *_) in counts.items() if size < SHORT and FILES[module].name != "__init__.py"]

@@ -1,4 +1,4 @@
-"""How much work something is, as a number that no other program on the machine changes."""
+"""The amount of work, as a number that other programs on the machine do not affect."""
 
 import sys
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def calls_of(work: Callable[..., object], *arguments: object, **options: object) -> int:
-    """Count the calls of Python's and C's functions that it makes: time would say how busy the machine is as well."""
+    """Count the calls of Python's and C's functions that it makes; time would depend on the load of the machine."""
     count = 0
 
     def note(frame: FrameType, event: str, argument: Any) -> None:

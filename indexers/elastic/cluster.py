@@ -215,7 +215,7 @@ def _reason_of(error: Exception) -> str:
         failures = (body.get("_shards") or {}).get("failures") or [{}]
         return f"{error.meta.status} {root_cause(body.get('error') or failures[0].get('reason'))}".strip()
     if isinstance(error, elastic_transport.SerializationError):
-        return "an answer that is no JSON"  # Its message would be the whole answer.
+        return "an answer that is not JSON"  # Its message would be the whole answer.
     inner: BaseException = error
     while inner.__cause__ is not None:
         inner = inner.__cause__

@@ -124,7 +124,7 @@ def load_vectors(
     try:
         _send_vectors(cluster, index, vectors)
     except BaseException:
-        cluster.ask("DELETE", f"/{index}", to="remove what was not loaded whole", missing_ok=True)
+        cluster.ask("DELETE", f"/{index}", to="remove an incomplete load", missing_ok=True)
         raise
     cluster.ask("PUT", f"/{index}/_settings", final_settings(settings), to="restore the settings", patience=PATIENCE)
     mark = IndexMark(kb, number, version.mapping, complete=True, origin=asdict(vectors.origin))
@@ -159,4 +159,4 @@ def _check_vectors(vectors: EntityVectors, entities: int) -> None:
     if not 0 < vectors.dim <= _MOST_DIMENSIONS:
         raise WrongFormat(f"vectors of {vectors.dim:,} dimensions: Elasticsearch takes 1 to {_MOST_DIMENSIONS:,}")
     if len(rows) and (len(np.unique(rows)) != len(rows) or int(rows.max()) >= entities):
-        raise WrongFormat(f"rows of vectors: expected different ones below {entities:,}, the number of entities")
+        raise WrongFormat(f"rows of vectors: expected distinct rows below {entities:,}, the number of entities")

@@ -165,7 +165,7 @@ def read_connection(url: str | None = None, environment: Mapping[str, str] | Non
     _check_text(user or "", _variable("user"))
     if user and ":" in user:
         raise NotAllowed(
-            f"{_variable('user')}: holds a colon, which no user name has; set the password as {_variable('password')}"
+            f"{_variable('user')}: a user name cannot contain a colon; set the password as {_variable('password')}"
         )
     api_key = _read_secret("api_key", environment)
     if api_key and not _KEY.fullmatch(api_key := api_key.strip()):
@@ -219,7 +219,7 @@ def _read_urls(text: str) -> tuple[tuple[str, ...], str | None, str | None]:
             password = unquote(match["password"] or "", errors="strict") or password
         except UnicodeError:
             raise WrongFormat(
-                f"Elasticsearch URL {_hidden(url)!r}: holds escapes or letters that are no text"
+                f"Elasticsearch URL {_hidden(url)!r}: contains escapes or characters that are not text"
             ) from None
         if not 0 < port < 65_536:
             raise WrongFormat(f"Elasticsearch URL {_hidden(url)!r}: expected a port from 1 to 65535")
@@ -254,7 +254,7 @@ def _read_secret(name: str, environment: Mapping[str, str]) -> str | None:
     except OSError as error:
         raise NotAllowed.at(file, f"the {kind} cannot be read from it ({error.strerror})") from error
     except UnicodeDecodeError:
-        raise NotAllowed.at(file, f"the {kind} in it is no text in UTF-8") from None
+        raise NotAllowed.at(file, f"the {kind} in it is not UTF-8 text") from None
     if not secret.strip():
         raise NotAllowed.at(file, f"empty; it should hold the {kind}")
     return secret
@@ -265,4 +265,4 @@ def _check_text(secret: str, source: str) -> None:
     try:
         secret.encode()
     except UnicodeEncodeError:
-        raise NotAllowed(f"{source}: is no text in UTF-8") from None
+        raise NotAllowed(f"{source}: is not UTF-8 text") from None

@@ -255,7 +255,7 @@ def _check_counts(kb: EmbeddedKB, version: Version, lock: BuildLock) -> None:
     lock.cluster.ask("POST", f"/{','.join(version.indexes.values())}/_refresh", to="refresh the indexes")
     stored = count_held(lock.cluster, version) | {"forms": count_documents(lock.cluster, version)[NAMES]}
     try:
-        cure = "run the same command to load again, and kbtools remove --unfinished to drop what is left"
+        cure = "run the same command to load again, and kbtools remove --unfinished to drop the rest"
         require_counts(f"version {version.number} of {version.kb!r}", stored, expected, cure)
     except BulkFailed:
         lock.drop()

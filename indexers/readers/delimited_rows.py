@@ -61,7 +61,7 @@ def _read_quoted_row(lines: Lines, place: int, *, separator: str) -> ReadRow:
     try:
         return ReadRow(next(reader), lines=reader.line_num)
     except csv.Error as error:
-        return ReadRow([], fault=f"no CSV row: {error}", open="unexpected end" in str(error))
+        return ReadRow([], fault=f"invalid CSV row: {error}", open="unexpected end" in str(error))
 
 
 def split_cells(line: str, separator: str) -> list[str]:

@@ -275,7 +275,7 @@ class EntityLayout:
         if ranks.null_count:
             others = pc.is_null(ranks)
             self.skips.add(
-                f"name in another language than {self.options.language!r}",
+                f"name in a language other than {self.options.language!r}",
                 line=line, text=texts.filter(others)[0].as_py(), bad=False, count=ranks.null_count,
             )  # fmt: skip
             entities, texts, tags, ranks = (part.filter(pc.invert(others)) for part in (entities, texts, tags, ranks))

@@ -237,7 +237,7 @@ class FactLayout:
         others = tags.rows[pc.is_null(ranks).to_numpy(zero_copy_only=False)]
         others = others[np.isin(others, kept)]
         if len(others):
-            problem = f"name in another language than {self.options.language!r}"
+            problem = f"name in a language other than {self.options.language!r}"
             first = int(others[0])
             self.skips.add(problem, line=rows.lines[first], text=rows.shown(first), bad=False, count=len(others))
         tags = tags.kept(pc.is_valid(ranks))

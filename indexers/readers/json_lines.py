@@ -70,12 +70,12 @@ def _parse_lines(block: Block, skips: Skips, decoder: json.JSONDecoder) -> dict[
         try:
             record = decoder.decode(line)
         except (ValueError, RecursionError) as error:
-            skips.add("no JSON", line=number, text=line, reason=error)
+            skips.add("invalid JSON", line=number, text=line, reason=error)
             return
         if isinstance(record, dict):
             records[number] = record
         else:
-            skips.add("no JSON object", line=number, text=line)
+            skips.add("not a JSON object", line=number, text=line)
 
     read_lines(block, keep, skips)
     return records
@@ -148,7 +148,7 @@ def plain_text(value: object, *, strict: bool = True) -> str | None:
 
 
 def _refuse_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -112,9 +112,9 @@ class NTriplesReader:
         try:
             (triple,) = self.parse(line.encode())
         except (SyntaxError, ValueError) as error:
-            skips.add(f"no {self.statement}", line=number, text=line, reason=PLACE.sub("", str(error)))
+            skips.add(f"invalid {self.statement}", line=number, text=line, reason=PLACE.sub("", str(error)))
         except MemoryError:
-            skips.add(f"no {self.statement}", line=number, text=line, reason="a term of over 16 MiB")
+            skips.add(f"invalid {self.statement}", line=number, text=line, reason="a term of over 16 MiB")
         else:
             self.keep(number, triple, rows)
 
@@ -126,7 +126,7 @@ class NTriplesReader:
         if fault:
             self.skips.add(fault, line=number, text=f"{entity} {relation} {value}")
         elif rank is None:
-            kind = f"literal in another language than {self.language!r}"
+            kind = f"literal in a language other than {self.language!r}"
             self.skips.add(kind, line=number, text=f"{entity} {relation} {value}", bad=False)
         elif literal and relation in self.names | self.aliases:
             text = _decode_key(target.value) if relation.startswith(_KEY_NAMESPACE) else target.value

@@ -94,7 +94,7 @@ class _DocumentReader(NTriplesReader):
             advice = "if it is TriG, with graphs in braces, use --format trig"
         reason = PLACE.sub("", str(error))
         reason = reason if len(reason) <= SHOWN else f"{reason[:SHOWN]}…"
-        return WrongFormat.at(self.path, f"no {self.called} from here on ({reason}); {advice}", line=line)
+        return WrongFormat.at(self.path, f"invalid {self.called} from here on ({reason}); {advice}", line=line)
 
 
 class TurtleReader(_DocumentReader):

@@ -183,13 +183,13 @@ def statement_reader(language: str) -> LineReader:
         elif predicate == TYPE_PREDICATE:
             rows.types.append((entity, canonical_id(value)))
         elif predicate not in NAME_PREDICATES:
-            skips.add("a predicate that is no name, alias or type", line=number, text=line, bad=False)
+            skips.add("a predicate other than name, alias or type", line=number, text=line, bad=False)
         else:
             literal = split_literal(value)
             if literal is None:
-                skips.add("a name that is no quoted literal", line=number, text=line)
+                skips.add("a name that is not a quoted literal", line=number, text=line)
             elif (rank := languages.rank(literal[1])) is None:
-                skips.add(f"name in another language than {language!r}", line=number, text=line, bad=False)
+                skips.add(f"name in a language other than {language!r}", line=number, text=line, bad=False)
             else:
                 rank = NAME_PREDICATES[predicate] or rank
                 keep_name(entity, rank, unescape(literal[0]), literal[1], number, rows, skips)

@@ -163,7 +163,7 @@ def read_blocks(
             try:
                 piece = stream.read1(min(least, _PIECE))
             except UnicodeDecodeError as error:
-                problem = f"is no {encoding} ({error.reason}); name its encoding with --encoding"
+                problem = f"is not {encoding} ({error.reason}); name its encoding with --encoding"
                 raise WrongFormat.at(path, problem) from error
             except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
                 line += sum(part.count(b"\n") for part in parts)
@@ -216,7 +216,7 @@ def _check_packing(path: Path, start: bytes) -> None:
     if magic and not any(start[: len(known)] == known[: len(start)] for known in magic):
         _refuse_page(path, start)
         cure = "remove the suffix if it is plain text, else download it again"
-        raise WrongFormat.at(path, f"found {start[:40]!r}, which is no {path.suffix} data; {cure}")
+        raise WrongFormat.at(path, f"found {start[:40]!r}, which is not {path.suffix} data; {cure}")
 
 
 def _refuse_page(path: Path, start: bytes) -> None:

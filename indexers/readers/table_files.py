@@ -133,7 +133,7 @@ def open_columnar(path: Path) -> Iterator[pa.RecordBatch]:
         own = next((name for name, marks in MAGIC.items() if start.startswith(marks)), "by its content, .csv or .jsonl")
         if start.startswith(b"FEA1"):
             raise WrongFormat.at(path, "found Feather's version 1; write it again with version 2")
-        raise WrongFormat.at(path, f"found {start!r}, which is no {suffix} data; name it {own}")
+        raise WrongFormat.at(path, f"found {start!r}, which is not {suffix} data; name it {own}")
     try:
         if suffix == ".parquet":
             from pyarrow import parquet

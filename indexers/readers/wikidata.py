@@ -82,7 +82,7 @@ class WikidataReader:
         try:
             content = msgspec.json.decode(text)
         except (ValueError, RecursionError) as error:
-            raise WrongFormat.at(path, f"no JSON ({error}); download it again") from error
+            raise WrongFormat.at(path, f"invalid JSON ({error}); download it again") from error
         if isinstance(content, dict):
             entities = content.get("entities", content)
             content = list(entities.values()) if isinstance(entities, dict) and "id" not in entities else [entities]
@@ -133,7 +133,7 @@ class _TruthyReader(NTriplesReader):
         is_property = entity_id.startswith("P")
         text = f"{subject} {predicate}"
         if entity_id == subject or not entity_id[1:].isdecimal() or entity_id[0] not in "QP":
-            self.skips.add("statement about no item and no property", line=number, text=text, bad=False)
+            self.skips.add("statement about neither an item nor a property", line=number, text=text, bad=False)
         elif predicate in self.names | self.aliases | self.descriptions:
             self.keep_label(entity_id, predicate, triple.object, number, rows)
         elif predicate in self.same:
@@ -150,7 +150,7 @@ class _TruthyReader(NTriplesReader):
         """Keep a label, alias or description in a wanted language."""
         rank = self.languages.rank(term.language)
         if rank is None:
-            kind = f"literal in another language than {self.language!r}"
+            kind = f"literal in a language other than {self.language!r}"
             self.skips.add(kind, line=number, text=f"{entity_id} {term.value}", bad=False)
         elif predicate in self.descriptions:
             if not entity_id.startswith("P"):

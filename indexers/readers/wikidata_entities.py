@@ -112,7 +112,8 @@ class EntityParser:
                     continue
                 entity_number = self.read_entity(entity, line, number, target, skips)
             except (ValueError, RecursionError) as error:
-                kind = "no entity of Wikidata" if type(error) in (msgspec.ValidationError, ValueError) else "no JSON"
+                is_json = type(error) in (msgspec.ValidationError, ValueError)
+                kind = "not a Wikidata entity" if is_json else "invalid JSON"
                 skips.add(kind, line=number, text=bytes(line[:200]).decode(errors="backslashreplace"), reason=error)
                 continue
             if careful and (fault := flaw(*target.texts())):

@@ -199,7 +199,7 @@ def _records(lines: Iterable[tuple[int, str]], skips: Skips, languages: Language
         try:
             yield from _read_changes(line, languages)
         except (ValueError, RecursionError) as error:
-            skips.add("no record of changes", line=number, text=line, reason=error)
+            skips.add("invalid record of changes", line=number, text=line, reason=error)
 
 
 def _text_lines(source: Source, skips: Skips) -> Iterator[tuple[int, str]]:
@@ -220,7 +220,7 @@ def _read_changes(line: str, languages: Languages) -> list[_EntityChange]:
     """Return the changes of a record; raise ValueError with its fault."""
     record = DECODER.decode(line)
     if not isinstance(record, dict):
-        raise ValueError("no JSON object")
+        raise ValueError("not a JSON object")
     if record.keys() == {"remove"}:
         return [_EntityChange("delete", canonical_id(text)) for text in _texts_of(record, "remove")]
     if record.keys() == {"merge", "into"}:
@@ -260,7 +260,7 @@ def _changes_of(entity: str, record: Mapping[str, Any], languages: Languages) ->
 def _removals_of(entity: str, removed: Any) -> Iterator[_EntityChange]:
     """Yield the removals from an entity."""
     if not isinstance(removed, dict):
-        raise ValueError("'remove' beside an id is an object of names, aliases, types, description and facts")
+        raise ValueError("'remove' next to an id must be an object of names, aliases, types, description and facts")
     _require_fields(removed, _REMOVED)
     for field in ("names", "aliases"):
         if removed.get(field) is True:

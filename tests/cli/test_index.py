@@ -258,7 +258,7 @@ NOTHING = {
         ),
         (
             ["--rdf", "german.nt"],
-            "(no name was read; left out: literal in another language than 'en,mul')",
+            "(no name was read; left out: literal in a language other than 'en,mul')",
         ),
         (["--facts", "f.tsv", "--types", "nothing.types.tsv"], "no name belongs to the subject of a fact; check"),
     ],

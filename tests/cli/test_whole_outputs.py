@@ -209,7 +209,7 @@ x.kb: 1 entity added, 1 entity merged, 2 entities removed, 3 facts added, 3 fact
 removed, 1 type added, 2 types removed; content ...
 not there: 1 entities; first: m.404
 not there: 2 names; first: m.1 No
-skipped 1 of 2 lines: no record of changes; first: new.jsonl:2: '1' ('no JSON object')
+skipped 1 of 2 lines: invalid record of changes; first: new.jsonl:2: '1' ('not a JSON object')
 """
 
 

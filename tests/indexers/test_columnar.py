@@ -124,11 +124,11 @@ def test_what_the_suffix_belies_is_refused_with_the_name_that_fits(tmp_path: Pat
     table = pa.Table.from_pylist(FACTS[:1])
     for written, named, advice in (
         ("f.parquet", "f.csv", r"found Parquet, expected text; name it \.parquet"),
-        ("f.parquet", "f.arrow", r"which is no \.arrow data; name it \.parquet"),
+        ("f.parquet", "f.arrow", r"which is not \.arrow data; name it \.parquet"),
         ("f.arrow", "f.csv", r"found Arrow, expected text; name it \.arrow or \.feather"),
-        ("f.arrow", "f.parquet", r"which is no \.parquet data; name it \.arrow"),
+        ("f.arrow", "f.parquet", r"which is not \.parquet data; name it \.arrow"),
         ("f.old.jsonl", "f.feather", r"found Feather's version 1; write it again with version 2"),
-        ("f.jsonl", "f.parquet", r"which is no \.parquet data; name it by its content, \.csv or \.jsonl"),
+        ("f.jsonl", "f.parquet", r"which is not \.parquet data; name it by its content, \.csv or \.jsonl"),
     ):
         (tmp_path / written).write_text("FEA1" if ".old" in written else json.dumps(FACTS[0]))
         if not written.endswith("jsonl"):

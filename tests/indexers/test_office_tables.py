@@ -69,7 +69,7 @@ def test_an_encoding_that_is_named_is_taken(tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_bytes("id,name\n1,Łódź\n".encode("cp1250"))
     rows, _ = read(tmp_path / "c.csv", encoding="cp1250")
     assert names(rows) == {("1", "Łódź")}
-    with pytest.raises(WrongFormat, match=r"is no utf-8 .*; name its encoding with --encoding"):
+    with pytest.raises(WrongFormat, match=r"is not utf-8 .*; name its encoding with --encoding"):
         read(tmp_path / "c.csv", encoding="utf-8")
 
 

@@ -70,7 +70,7 @@ def test_every_syntax_gives_the_same_rows(tmp_path: Path, name: str) -> None:
         },
     }
     assert {kind: skip.count for kind, skip in reading.skips.kinds.items()} == {
-        "literal in another language than 'en,mul'": 1
+        "literal in a language other than 'en,mul'": 1
     }
     assert reading.skips.lines == SAME[name].count("\n")
 
@@ -119,13 +119,13 @@ def test_blank_nodes_of_two_files_are_never_one_and_read_again_the_same(tmp_path
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("k.ttl", "@prefix a: <http://a/> .\na:s a:p a:o .\na:s ; .\n", r"k\.ttl:3: no Turtle from here on"),
-        ("k.owl", SAME["k.owl"].replace("</a:T>", ""), r"k\.owl:\d: no RDF/XML from here on"),
+        ("k.ttl", "@prefix a: <http://a/> .\na:s a:p a:o .\na:s ; .\n", r"k\.ttl:3: invalid Turtle from here on"),
+        ("k.owl", SAME["k.owl"].replace("</a:T>", ""), r"k\.owl:\d: invalid RDF/XML from here on"),
         ("k.jsonld", '{"@context": "http://schema.org/", "name": "x"}\n', "contexts on the web are not loaded"),
         ("k.nt", SAME["k.ttl"], "found Turtle .* use --format turtle, or name it .ttl"),
-        ("k.ttl", SAME["k.trig"], "no Turtle from here on .* if it is TriG, .* use --format trig"),
+        ("k.ttl", SAME["k.trig"], "invalid Turtle from here on .* if it is TriG, .* use --format trig"),
         ("k.ttl", "@base <http://a/> .\nGRAPH <g> { <a> <b> <c> }\n", "if it is TriG, .* use --format trig"),
-        ("k.owl", "{" + 5000 * " " + "}", r"no RDF/XML from here on .{,200}; fix it"),
+        ("k.owl", "{" + 5000 * " " + "}", r"invalid RDF/XML from here on .{,200}; fix it"),
         ("k.ttl", SAME["k.jsonld"], "found JSON-LD .* use --format json-ld, or name it .jsonld"),
         ("k.nt", f"[{SAME['k.jsonld']}]", "found JSON-LD .* use --format json-ld, or name it .jsonld"),
         ("k.ttl", SAME["k.owl"], "found RDF/XML .* use --format rdf-xml, or name it .rdf"),

@@ -140,16 +140,16 @@ def test_a_broken_line_is_counted_at_its_number_and_the_rest_is_read(line: str) 
     rows, skips = read(GOOD, "# comment", "", line, GOOD, f'<http://a/s> {LABEL} "x"@en .', first=11)
 
     assert (rows.facts, len(rows.names)) == ([FACT, FACT], 1)
-    assert skips.kinds["no N-Triple"].count == skips.bad == 1
-    assert skips.kinds["no N-Triple"].example.startswith("file:14: ")
+    assert skips.kinds["invalid N-Triple"].count == skips.bad == 1
+    assert skips.kinds["invalid N-Triple"].example.startswith("file:14: ")
     assert skips.lines == 6
 
 
 def test_all_broken_lines_are_one_kind_with_the_reason_of_the_first() -> None:
     _, skips = read(*BROKEN)
 
-    assert (list(skips.kinds), skips.bad) == (["no N-Triple"], len(BROKEN))
-    assert "The subject of a triple must be" in skips.kinds["no N-Triple"].example
+    assert (list(skips.kinds), skips.bad) == (["invalid N-Triple"], len(BROKEN))
+    assert "The subject of a triple must be" in skips.kinds["invalid N-Triple"].example
 
 
 def test_two_broken_lines_that_look_like_one_triple_are_two() -> None:
@@ -176,7 +176,7 @@ def test_a_line_that_is_no_text_costs_itself_alone(line: bytes, kind: str) -> No
 @pytest.mark.parametrize(
     ("line", "kind", "bad"),
     [
-        (f'<http://a/s> {LABEL} "Moskau"@de .', "literal in another language than 'en'", False),
+        (f'<http://a/s> {LABEL} "Moskau"@de .', "literal in a language other than 'en'", False),
         (f'<http://a/s> {LABEL} " "@en .', "an empty name", True),
         (f'<http://a/s> {LABEL} "a\\u0000b"@en .', "NUL byte", True),
         ('<http://a/s> <http://a/p> "a\\u0000b"@en .', "NUL byte", True),
@@ -271,4 +271,4 @@ def test_a_literal_longer_than_the_parser_takes_is_a_bad_line() -> None:
     rows, skips = read(GOOD, f'<http://a/s> <http://a/p> "{"x" * (17 << 20)}" .', GOOD)
 
     assert rows.facts == [FACT, FACT]
-    assert "a term of over 16 MiB" in skips.kinds["no N-Triple"].example
+    assert "a term of over 16 MiB" in skips.kinds["invalid N-Triple"].example

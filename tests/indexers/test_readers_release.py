@@ -272,10 +272,10 @@ def test_a_literal_gives_the_name_it_spells(literal: str, text: str) -> None:
         (statement(NAME, '"a"@en', "<fb:>"), "an empty column"),
         (statement(NAME, "  "), "an empty column"),
         (statement(TYPE, "<fb:>"), "an empty column"),
-        (statement(NAME, "bare"), "a name that is no quoted literal"),
-        (statement(NAME, '"@en'), "a name that is no quoted literal"),
-        (statement(NAME, '"open@en'), "a name that is no quoted literal"),
-        (statement(NAME, '"a"@en extra'), "a name that is no quoted literal"),
+        (statement(NAME, "bare"), "a name that is not a quoted literal"),
+        (statement(NAME, '"@en'), "a name that is not a quoted literal"),
+        (statement(NAME, '"open@en'), "a name that is not a quoted literal"),
+        (statement(NAME, '"a"@en extra'), "a name that is not a quoted literal"),
         (statement(NAME, '""@en'), "an empty name"),
         (statement(NAME, '"\u00a0 "@en'), "an empty name"),
         (statement(NAME, r'"\n\t"@en'), "an empty name"),
@@ -295,14 +295,14 @@ def test_other_predicates_are_one_kind_however_many_there_are() -> None:
     lines = [statement(f"<fb:other.predicate.{number}>", '"x"@en') for number in range(50)]
     _, skips = read_statements(*lines)
 
-    assert kinds(skips) == {"a predicate that is no name, alias or type": (50, False)}
+    assert kinds(skips) == {"a predicate other than name, alias or type": (50, False)}
 
 
 def test_names_in_other_languages_are_left_out_and_are_no_fault() -> None:
     rows, skips = read_statements(statement(NAME, '"Moskau"@de'), statement(NAME, '"Moscow"@en'))
 
     assert rows.names == [("m.01", False, "Moscow", "en")]
-    assert kinds(skips) == {"name in another language than 'en'": (1, False)}
+    assert kinds(skips) == {"name in a language other than 'en'": (1, False)}
 
 
 @pytest.mark.parametrize(

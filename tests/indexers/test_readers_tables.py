@@ -158,11 +158,11 @@ def test_types_may_be_lists() -> None:
 @pytest.mark.parametrize(
     ("line", "kind"),
     [
-        ("not json", "no JSON"),
-        ("[" * 200_000, "no JSON"),
-        ('{"subject": ' + "9" * 5_000 + "}", "no JSON"),
-        ("[1, 2]", "no JSON object"),
-        ("null", "no JSON object"),
+        ("not json", "invalid JSON"),
+        ("[" * 200_000, "invalid JSON"),
+        ('{"subject": ' + "9" * 5_000 + "}", "invalid JSON"),
+        ("[1, 2]", "not a JSON object"),
+        ("null", "not a JSON object"),
         ("{}", "nothing under subject, relation, object"),
         ('{"subject": "a", "relation": " ", "object": []}', "nothing under relation, object"),
         ('{"subject": "<fb:>", "relation": "r", "object": "o"}', "nothing under subject"),
@@ -194,10 +194,10 @@ def test_a_pair_of_surrogates_in_json_is_one_character() -> None:
         ("Q1,r", "2 columns where 3 were expected"),
         ("Q1,r,Q2,", "4 columns where 3 were expected"),
         ("Q1,,Q2", "nothing under relation"),
-        ('Q1,r,"open', "no CSV row"),
-        ('Q1,r,"a"b', "no CSV row"),
-        ("Q1,r,a\rb", "no CSV row"),
-        ("Q1,r," + "x" * 200_000, "no CSV row"),
+        ('Q1,r,"open', "invalid CSV row"),
+        ('Q1,r,"a"b', "invalid CSV row"),
+        ("Q1,r,a\rb", "invalid CSV row"),
+        ("Q1,r," + "x" * 200_000, "invalid CSV row"),
         ("Q1,r,\0", "NUL byte"),
     ],
 )
@@ -254,8 +254,8 @@ def test_an_open_quote_costs_its_own_line_alone() -> None:
     rows, skips = read_blocks(blocks_of(f'subject,relation,object\nQ0,r,"open\n{lines}', 700))
 
     assert len(rows.facts) == 3_000
-    assert {name: skip.count for name, skip in skips.kinds.items()} == {"no CSV row": 1}
-    assert skips.kinds["no CSV row"].example.startswith("file:2: ")
+    assert {name: skip.count for name, skip in skips.kinds.items()} == {"invalid CSV row": 1}
+    assert skips.kinds["invalid CSV row"].example.startswith("file:2: ")
 
 
 CELL = st.lists(
@@ -395,8 +395,8 @@ def test_what_is_no_number_is_no_entity(value: str) -> None:
 def test_an_object_with_one_field_twice_is_bad() -> None:
     rows, skips = read('{"subject": "a", "relation": "r", "object": "b", "object": "c"}\n', suffix=".jsonl")
 
-    assert (rows.facts, list(skips.kinds)) == ([], ["no JSON"])
-    assert "two fields 'object'" in skips.kinds["no JSON"].example
+    assert (rows.facts, list(skips.kinds)) == ([], ["invalid JSON"])
+    assert "two fields 'object'" in skips.kinds["invalid JSON"].example
 
 
 def test_lists_that_would_fill_the_memory_are_bad() -> None:

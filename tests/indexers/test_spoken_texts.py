@@ -112,7 +112,7 @@ def test_tables_of_relations_have_a_column_of_languages(tmp_path: Path) -> None:
     assert spoken(answerer)[0] == {"P19": "Geburtsort"}
     assert answerer.kb.relation_names == ("place of birth",)
     skipped = {kind: count for source in answerer.kb.manifest.sources for kind, count, _ in source.skipped}
-    assert skipped == {"name in another language than 'en,de,fr'": 1}
+    assert skipped == {"name in a language other than 'en,de,fr'": 1}
 
 
 def test_wide_tables_have_columns_of_a_language(tmp_path: Path) -> None:

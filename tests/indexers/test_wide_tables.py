@@ -152,7 +152,7 @@ def test_what_cannot_be_read_says_what_to_do(
 
 def test_a_file_that_is_no_parquet_is_refused(tmp_path: Path) -> None:
     (tmp_path / "p.parquet").write_text("no parquet")
-    with pytest.raises(WrongFormat, match=r"which is no \.parquet data"):
+    with pytest.raises(WrongFormat, match=r"which is not \.parquet data"):
         read(tmp_path / "p.parquet", ReadOptions())
 
 
@@ -212,7 +212,7 @@ def test_columns_say_their_language_behind_an_at(tmp_path: Path, suffix: str) ->
         "facts": {("Q365", "country", "Q183"), ("Q64", "country", "Q183")},
     }  # fmt: skip
     assert [(skip.kind, skip.count) for skip in reading.skips.kinds.values()] == [
-        ("name in another language than 'en,de'", 1)
+        ("name in a language other than 'en,de'", 1)
     ]
     assert not notes(reading)
 
@@ -277,12 +277,12 @@ def test_values_of_json_stay_as_they_are_written(tmp_path: Path) -> None:
         (
             "p.jsonl",
             ['{"id": "P1", "label": "Titin"}', "{broken", "[1]", '{"label": "x"}', '{"id": "P2", "m": NaN}', "\0", ""],
-            {"no JSON": 2, "no JSON object": 1, "nothing under id": 1, "NUL byte": 1, "blank line": 1},
+            {"invalid JSON": 2, "not a JSON object": 1, "nothing under id": 1, "NUL byte": 1, "blank line": 1},
         ),
         (
             "p.csv",
             ["id,label", "P1,Titin", "P3,a,b", ",x", 'P4,"open', ""],
-            {"3 columns where 2 were expected": 1, "nothing under id": 1} | {"no CSV row": 1, "blank line": 1},
+            {"3 columns where 2 were expected": 1, "nothing under id": 1} | {"invalid CSV row": 1, "blank line": 1},
         ),
         (
             "p.tsv",

@@ -226,8 +226,8 @@ def test_closure_gives_the_superclasses_of_types_in_circles_too(tmp_path: Path) 
 
 
 BAD: dict[str, tuple[str, str]] = {
-    "no JSON": ('{"type": "item", "id": "Q2", "labels": {"en": {"lang', "a line that is no JSON"),
-    "no entity of Wikidata": ('{"type": "item", "labels": {}}', "an entity without an id"),
+    "invalid JSON": ('{"type": "item", "id": "Q2", "labels": {"en": {"lang', "a line that is not JSON"),
+    "not a Wikidata entity": ('{"type": "item", "labels": {}}', "an entity without an id"),
     "claim without a value": (
         '{"type": "item", "id": "Q2", "labels": {"en": {"value": "Two"}}, '
         '"claims": {"P19": [{"mainsnak": {"snaktype": "value"}, "rank": "normal"}]}}',
@@ -255,7 +255,7 @@ def test_what_is_bad_is_counted_and_costs_no_other_row(tmp_path: Path, kind: str
 def test_a_line_with_half_a_surrogate_pair_is_no_json(tmp_path: Path) -> None:
     half = '{"type": "item", "id": "Q2", "labels": {"en": {"value": "\\ud800"}}}'
     rows, reading = read(dump(tmp_path / "d.json", item("Q1", "One"), half))
-    assert skipped(reading) == {"no JSON": (1, True)}
+    assert skipped(reading) == {"invalid JSON": (1, True)}
     assert rows["names"] == [("Q1", 0, "One", "en")]
 
 
@@ -302,7 +302,7 @@ def test_too_much_that_is_bad_is_refused_and_nothing_written(tmp_path: Path, kin
     ("end", "kinds"),
     [
         ("", {"array without its end": (1, True)}),
-        (',\n{"type": "item", "id": "Q2", "lab', {"no JSON": (1, True), "array without its end": (1, True)}),
+        (',\n{"type": "item", "id": "Q2", "lab', {"invalid JSON": (1, True), "array without its end": (1, True)}),
         (",\n]", {}),
         ("]", {}),
     ],
@@ -449,5 +449,5 @@ def test_documents_of_json_give_what_lines_give(tmp_path: Path, form: str) -> No
 
 def test_a_document_that_is_cut_short_is_refused(tmp_path: Path) -> None:
     (tmp_path / "w.json").write_text('[\n {\n  "type": "item",\n  "id": "Q5')
-    with pytest.raises(WrongFormat, match=r"w\.json: no JSON .*; download it again"):
+    with pytest.raises(WrongFormat, match=r"w\.json: invalid JSON .*; download it again"):
         list(Reading(Source(tmp_path / "w.json", "any", format="wikidata"), ReadOptions()).batches())

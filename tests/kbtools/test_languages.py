@@ -175,7 +175,7 @@ def test_other_languages_than_those_asked_for_are_left_out(tmp_path: Path) -> No
 
     assert kb.kb.manifest.languages.keys() == {"de", "de-x-ksh", "mul", "und"}
     skipped = {kind: count for source in kb.kb.manifest.sources for kind, count, _ in source.skipped}
-    assert skipped == {"name in another language than 'de,mul'": 5}
+    assert skipped == {"name in a language other than 'de,mul'": 5}
 
 
 @pytest.mark.parametrize("count", [3, 300])

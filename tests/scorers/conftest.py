@@ -1,4 +1,4 @@
-"""The small trainings that tests of scorers share."""
+"""Small trainings shared by tests of scorers."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,7 +14,7 @@ from kbtools.kb.rows import EntityRows, Grouped
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> None:
-    """Let torch compute on one core: its threads wait for each other longer than these networks take."""
+    """Make torch compute on one core: for these networks its threads would wait for each other longer than compute."""
     with suppress(ImportError):
         import torch
 
@@ -23,12 +23,12 @@ def one_thread() -> None:
 
 @pytest.fixture(scope="session")
 def sample_kb(sample_memory: Answerer) -> KnowledgeBase:
-    """Give the sample's knowledge base."""
+    """Return the sample's knowledge base."""
     return sample_memory.kb
 
 
 class Reordered:
-    """A knowledge base that lists its relations and its types backwards."""
+    """A knowledge base with its relations and types in reverse order."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
@@ -44,19 +44,19 @@ class Reordered:
 
 @pytest.fixture(scope="session")
 def reordered_kb(sample_kb: KnowledgeBase) -> KnowledgeBase:
-    """Give the sample's knowledge base with its relations and types in another order."""
+    """Return the sample's knowledge base with its relations and types in another order."""
     return Reordered(sample_kb)
 
 
 @pytest.fixture(scope="session")
 def question_files(examples: Path) -> dict[str, Path]:
-    """Name the sample's annotated questions."""
+    """Return the paths of the sample's annotated questions."""
     return {"train": examples / "sample.train.txt", "valid": examples / "sample.valid.txt"}
 
 
 @pytest.fixture(scope="session")
 def splits(sample_kb: KnowledgeBase, question_files: dict[str, Path]) -> Any:
-    """Read the sample's questions to learn from, and to measure on."""
+    """Return the sample's questions for training and validation."""
     from kbtools.scorers.fitting.splits import Splits
 
     return Splits.read(sample_kb, **question_files)
@@ -64,7 +64,7 @@ def splits(sample_kb: KnowledgeBase, question_files: dict[str, Path]) -> Any:
 
 @pytest.fixture
 def annotated(tmp_path: Path) -> Callable[..., Path]:
-    """Write an annotated file of questions about the sample."""
+    """Return a function that writes an annotated file of questions about the sample."""
 
     def write(*rows: tuple[str, str, str], name: str = "questions.txt") -> Path:
         path = tmp_path / name

@@ -158,8 +158,8 @@ def add_module(folder: Path) -> None:
             "it uses the pooling pooling_mode_mean_tokens, ",
         ),
         (add_module, "it has a module 'Dense'"),
-        (lambda folder: (folder / "config.json").write_text("{"), "it is no JSON"),
-        (lambda folder: (folder / "tokenizer.json").write_text("{}"), "no pretrained encoder that kbtools reads"),
+        (lambda folder: (folder / "config.json").write_text("{"), "it is not JSON"),
+        (lambda folder: (folder / "tokenizer.json").write_text("{}"), "not a pretrained encoder that kbtools can read"),
         (lambda folder: (folder / "model.safetensors").write_bytes(b"none"), "model.safetensors: .* it is damaged"),
     ],
 )

@@ -45,7 +45,7 @@ def test_a_text_file_has_any_dimension(tmp_path: Path) -> None:
     [
         pytest.param("the 1 2\nof 1\n", ":2: found 1 numbers after 'of', expected 2", id="short"),
         pytest.param("the 1 2\nof 1 x\n", ":2: found 'of 1 x', expected a word and its numbers", id="letters"),
-        pytest.param("the 1 nan\n", ":1: the vector of 'the' holds a value that is no number", id="nan"),
+        pytest.param("the 1 nan\n", ":1: the vector of 'the' contains a value that is not a number", id="nan"),
         pytest.param("", "no word vectors", id="empty"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Servers to test: the application in this process, and the command in one of its own."""
+"""Servers for tests: the application in this process, and the command in its own process."""
 
 import os
 import re
@@ -25,7 +25,7 @@ SCHEMAS = Path(__file__).resolve().parents[3] / "shared" / "reconciliation" / "0
 
 @dataclass(frozen=True)
 class RunningServer:
-    """The command `kbtools serve` as a process; `log` is what it writes to standard error."""
+    """The command `kbtools serve` as a process; `log` is its standard error."""
 
     process: subprocess.Popen[bytes]
     url: str
@@ -39,7 +39,7 @@ class RunningServer:
 
 @contextmanager
 def serving(log: Path, *arguments: str) -> Iterator[RunningServer]:
-    """Run the command until the block ends; raise AssertionError where it does not come up."""
+    """Run the command until the block ends; raise AssertionError if it does not start."""
     with log.open("wb") as written:
         process = subprocess.Popen([KBTOOLS, "serve", "--port", "0", *arguments], stderr=written)
     try:
@@ -51,7 +51,7 @@ def serving(log: Path, *arguments: str) -> Iterator[RunningServer]:
 
 
 def announced(process: subprocess.Popen[bytes], log: Path) -> str:
-    """Wait until the server has said where it is and takes connections."""
+    """Return the address that the server prints, once it accepts connections."""
     while process.poll() is None:
         announcement = re.search(r"serving at (\S+)", log.read_text())
         if announcement:
@@ -63,14 +63,14 @@ def announced(process: subprocess.Popen[bytes], log: Path) -> str:
 
 @pytest.fixture(scope="session")
 def client(sample_path: Path) -> Iterator[TestClient]:
-    """Speak to the application over the sample, in this process."""
+    """Yield a client of the application over the sample, in this process."""
     with TestClient(create_app(ServeSettings(kbs=(str(sample_path),)))) as session:
         yield session
 
 
 @pytest.fixture(scope="session")
 def server(sample_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """Run the command over the sample."""
+    """Yield the running command over the sample."""
     with serving(tmp_path_factory.mktemp("server") / "log", "--kb", str(sample_path)) as running:
         yield running
 
@@ -96,15 +96,15 @@ def scripted_path(make_kb: Callable[..., Any], new_world: Any) -> Path:
 
 @pytest.fixture(scope="session")
 def schemas() -> Path:
-    """Find the schemas and examples of the reconciliation API, or skip."""
+    """Return the schemas and examples of the reconciliation API, or skip."""
     if not SCHEMAS.is_dir():
-        pytest.skip(f"{SCHEMAS} is not there: it holds the schemas of the Reconciliation Service API 0.2")
+        pytest.skip(f"{SCHEMAS} does not exist; it should contain the schemas of the Reconciliation Service API 0.2")
     return SCHEMAS
 
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """Find the browser and its driver, or skip; where browsers must be there, fail."""
+    """Return the browser, or skip; fail if browsers are required."""
     browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not browser or not driver:
         missing = "needs a browser: apt-get install chromium chromium-driver"

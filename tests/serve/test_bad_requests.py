@@ -15,10 +15,10 @@ from kbtools.serve.workers import Workers
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        (b"{", "the body is no JSON"),
-        (b"\xff\xfe", "the body is no JSON"),
-        (b"[" * 100_000, "the body is no JSON"),
-        (b"9" * 10_000, "the body is no JSON"),
+        (b"{", "the body is not JSON"),
+        (b"\xff\xfe", "the body is not JSON"),
+        (b"[" * 100_000, "the body is not JSON"),
+        (b"9" * 10_000, "the body is not JSON"),
         (b"[]", "the body must be a JSON object, found []"),
         (b"{}", "question is missing"),
         (b'{"question": 7}', "question must be a text, found 7"),
@@ -28,7 +28,7 @@ from kbtools.serve.workers import Workers
         (b'{"question": "a", "pruner": "n-gram"}', "no parameter 'pruner'"),
         (b'{"question": "a", "pruning": "nope"}', "no pruner 'nope'"),
         (b'{"question": "a", "pruning": ["n-gram"]}', "pruning must be a text"),
-        (b'{"question": "a", "pruning": "os:system"}', "pruning is the name of a plugin"),
+        (b'{"question": "a", "pruning": "os:system"}', "pruning must be the name of a plugin"),
         (b'{"question": "a", "scorer": "lexical,lexical"}', "each once"),
         (b'{"question": "a", "scorer": "bigru"}', "'bigru'"),
         (b'{"question": "a", "top": -1}', "top must be a whole number from 0"),

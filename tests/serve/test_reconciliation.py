@@ -337,7 +337,7 @@ def test_invalid_examples_of_queries_are_refused(client: TestClient, schemas: Pa
 @pytest.mark.parametrize(
     ("queries", "fault"),
     [
-        ("{", "queries is no JSON"),
+        ("{", "queries is not JSON"),
         ("[]", "queries must be an object"),
         ('{"q": 1}', "query 'q' is an object"),
         ('{"q": {"query": 1}}', "query must be a text"),

@@ -263,7 +263,7 @@ def test_an_agent_gets_no_more_mentions_than_it_asks_for(call: Callable[..., Any
 @pytest.mark.parametrize(
     ("name", "note"),
     [
-        ("zzzz", "no entity has the name 'zzzz' or one like it"),
+        ("zzzz", "no entity has the name 'zzzz' or a similar one"),
         ("Kite", "best match first"),
         ("Nom da", "best match first"),
     ],

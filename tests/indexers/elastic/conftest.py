@@ -1,4 +1,4 @@
-"""A cluster for the tests that need one, and small servers for the faults that a real one cannot show."""
+"""A cluster for the tests that need one, and small servers for faults that a real one cannot produce."""
 
 import itertools
 import json
@@ -43,7 +43,7 @@ def cluster(url: str) -> Iterator[Cluster]:
 
 @pytest.fixture
 def kb_name(cluster: Cluster) -> Iterator[str]:
-    """Give a name that nothing on the cluster has; what is loaded under it goes afterwards."""
+    """Yield a name that nothing on the cluster has; remove what is loaded under it afterwards."""
     name = f"test-{uuid.uuid4().hex[:12]}"
     yield name
     delete_versions(cluster, list_versions(cluster, name))
@@ -51,7 +51,7 @@ def kb_name(cluster: Cluster) -> Iterator[str]:
 
 
 def age_note(cluster: Cluster, kb: str) -> None:
-    """Make the last sign of life of a load an old one."""
+    """Make the last renewal of a lock an old one."""
     note, stamp = read_note(cluster, kb)
     write_note(cluster, kb, replace(note, beat=time.time() - STALE - 1), stamp)
 
@@ -63,7 +63,7 @@ def sample_kb(sample_path: Path) -> EmbeddedKB:
 
 @pytest.fixture
 def load_sample(cluster: Cluster, kb_name: str, sample_kb: EmbeddedKB, tmp_path: Path) -> Callable[..., Loaded]:
-    """Load the sample under the test's name."""
+    """Return a function that loads the sample under the test's name."""
 
     def run(kb: EmbeddedKB = sample_kb, on: Cluster = cluster, **options: Any) -> Loaded:
         usual: dict[str, Any] = {"settings": SINGLE, "rejected": tmp_path / "rejected.jsonl"}
@@ -74,12 +74,12 @@ def load_sample(cluster: Cluster, kb_name: str, sample_kb: EmbeddedKB, tmp_path:
 
 @pytest.fixture
 def impatient() -> Patience:
-    """Try a few times, without waiting."""
+    """Return a patience of a few tries without waiting."""
     return Patience(total=1.0, first=0.2, longest=0.2, sleep=lambda seconds: None)
 
 
 class SmallServer:
-    """An HTTP server that answers with what `reply(method, path, body)` gives: a status and JSON, or nothing to cut.
+    """An HTTP server that answers with status and JSON from `reply(method, path, body)`, or disconnects if it is None.
 
     `requests` lists the method and path of every request, in order.
     """
@@ -93,7 +93,7 @@ class SmallServer:
             protocol_version = "HTTP/1.1"
 
             def log_message(self, *_: object) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
             def respond(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length") or 0))
@@ -118,7 +118,7 @@ class SmallServer:
             daemon_threads = True
 
             def handle_error(self, *_: object) -> None:
-                """Clients that go away are what the tests are about."""
+                """Ignore disconnected clients, which the tests produce."""
 
         self.server = Server(("127.0.0.1", 0), Handler)
         self.scheme = "http"
@@ -130,7 +130,7 @@ class SmallServer:
         self.scheme = "https"
 
     def paths(self) -> list[str]:
-        """List the paths of all requests, without their parameters."""
+        """Return the paths of all requests, without their parameters."""
         return [path.split("?")[0] for _, path in self.requests]
 
     @property
@@ -145,7 +145,7 @@ class SmallServer:
 
 @pytest.fixture
 def small_server() -> Iterator[Callable[..., SmallServer]]:
-    """Start small servers that end with the test."""
+    """Return a function that starts small servers, which end with the test."""
     started: list[SmallServer] = []
 
     def start(
@@ -161,7 +161,7 @@ def small_server() -> Iterator[Callable[..., SmallServer]]:
 
 @pytest.fixture
 def connect() -> Iterator[Callable[..., Cluster]]:
-    """Connect to a URL with settings of the environment; closed at the end of the test."""
+    """Return a function that connects to a URL with settings of the environment; closed at the end of the test."""
     opened: list[Cluster] = []
 
     def run(
@@ -178,13 +178,13 @@ def connect() -> Iterator[Callable[..., Cluster]]:
 
 @pytest.fixture
 def hello() -> dict[str, object]:
-    """Give what an Elasticsearch says of itself."""
+    """Return the greeting of an Elasticsearch."""
     return dict(HELLO)
 
 
 @pytest.fixture
 def proxy(url: str, small_server: Callable[..., SmallServer]) -> Callable[..., SmallServer]:
-    """Stand in front of the cluster: `watch(number, method, path)` may answer in its place, "cut" or "cut after"."""
+    """Return a starter of proxies to the cluster: `watch(number, method, path)` may answer instead, "cut" or "cut after"."""
 
     def start(watch: Callable[[int, str, str], Any]) -> SmallServer:
         numbers = itertools.count(1)

@@ -207,7 +207,7 @@ def test_the_same_changes_in_other_updates_are_the_same_content(folder: Path, tm
     ("line", "reason"),
     [
         ("{", "Expecting property name"),
-        ("[]", "no JSON object"),
+        ("[]", "not a JSON object"),
         ('{"id": "x"}', "only an id"),
         ('{"names": ["x"]}', "no id"),
         ('{"id": 7, "names": ["x"]}', "no id"),
@@ -253,7 +253,7 @@ def test_bad_lines_within_the_share_are_counted_and_the_others_count(folder: Pat
     assert {skip.kind: skip.count for skip in result.skipped} == {
         "blank line": 1,
         "invalid UTF-8": 1,
-        "no record of changes": 2,
+        "invalid record of changes": 2,
     }
 
 

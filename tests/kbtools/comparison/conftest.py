@@ -1,4 +1,4 @@
-"""Runs over the sample knowledge base, to compare on and to break."""
+"""Runs over the sample knowledge base, for comparisons and fault injection."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,14 +20,14 @@ def sample_questions(examples: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def sample_run(sample_memory: Answerer, sample_questions: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Compare untrained over the sample: two pruners and the controls."""
+    """Return an untrained comparison over the sample: two pruners and the controls."""
     out = tmp_path_factory.mktemp("runs") / "sample"
     return compare(sample_memory, Request(sample_questions, out, GRID, Path("sample.kb"), errors=3))
 
 
 @pytest.fixture
 def request_for(sample_questions: Path, tmp_path: Path) -> Callable[..., Request]:
-    """Ask for a small comparison in a folder of its own; any part of it may be another one."""
+    """Return a function that makes a request for a small comparison in its own folder; any part can be replaced."""
 
     def make(**other: object) -> Request:
         usual = {"questions": sample_questions, "out": tmp_path / "run", "grid": GRID, "kb_path": Path("sample.kb")}
