@@ -184,7 +184,7 @@ def hello() -> dict[str, object]:
 
 @pytest.fixture
 def proxy(url: str, small_server: Callable[..., SmallServer]) -> Callable[..., SmallServer]:
-    """Return a starter of proxies to the cluster: `watch(number, method, path)` may answer instead, "cut" or "cut after"."""
+    """Return a starter of proxies to the cluster: `watch(number, method, path)` may answer instead."""
 
     def start(watch: Callable[[int, str, str], Any]) -> SmallServer:
         numbers = itertools.count(1)
