@@ -99,12 +99,12 @@ class SmallServer:
                 body = self.rfile.read(int(self.headers.get("content-length") or 0))
                 outer.requests.append((self.command, self.path))
                 outer.headers.append({name.lower(): value for name, value in self.headers.items()})
-                told = reply(self.command, self.path, body)
-                if told is None:
+                chosen = reply(self.command, self.path, body)
+                if chosen is None:
                     self.close_connection = True
                     return
-                content = told[1].encode() if isinstance(told[1], str) else json.dumps(told[1]).encode()
-                self.send_response(told[0])
+                content = chosen[1].encode() if isinstance(chosen[1], str) else json.dumps(chosen[1]).encode()
+                self.send_response(chosen[0])
                 self.send_header("content-type", "application/json")
                 self.send_header("content-length", str(len(content)))
                 if product:
@@ -191,18 +191,18 @@ def proxy(url: str, small_server: Callable[..., SmallServer]) -> Callable[..., S
         parts = urlsplit(url.split(",")[0])
 
         def reply(method: str, path: str, body: bytes) -> tuple[int, object] | None:
-            told = watch(next(numbers), method, path)
-            if told == "cut":
+            chosen = watch(next(numbers), method, path)
+            if chosen == "cut":
                 return None
-            if isinstance(told, tuple):
-                return told
+            if isinstance(chosen, tuple):
+                return chosen
             connection = HTTPConnection(parts.hostname, parts.port, timeout=60)
             kind = "application/x-ndjson" if path.split("?")[0].endswith(("_bulk", "_msearch")) else "application/json"
             connection.request(method, path, body or None, {"content-type": kind} if body else {})
             answer = connection.getresponse()
             content = answer.read().decode()
             connection.close()
-            return None if told == "cut after" else (answer.status, content)
+            return None if chosen == "cut after" else (answer.status, content)
 
         return small_server(reply)
 
