@@ -122,9 +122,9 @@ def command(
         raise click.UsageError("--tune chooses weights on validation questions; name their file with --valid")
     answerer = home.open_intact(models=models, tagger=tagger, lang=lang)
     request = Request(questions, out, Grid(pruning, scorer, subject, ranker), home.path, **options)
-    made = make_report(compare(answerer.both_ways() if inverse else answerer, request, watch=_shown(quiet)))
-    write_tables(made)
-    _show_report(made, as_json)
+    report_of_run = make_report(compare(answerer.both_ways() if inverse else answerer, request, watch=_shown(quiet)))
+    write_tables(report_of_run)
+    _show_report(report_of_run, as_json)
 
 
 @click.command(
@@ -137,14 +137,14 @@ def report(run: Path, as_json: bool) -> None:
 
     Nothing is recomputed; neither the knowledge base nor the questions are needed.
     """
-    made = make_report(open_run(run))
-    write_tables(made)
+    report_of_run = make_report(open_run(run))
+    write_tables(report_of_run)
     try:
-        page = write_page_with_pictures(made)
+        page = write_page_with_pictures(report_of_run)
     except MissingDependency as error:
-        page = write_page(made)
+        page = write_page(report_of_run)
         echo(f"{error}; the page is without them", err=True)
-    _show_report(made, as_json)
+    _show_report(report_of_run, as_json)
     echo(f"{page} written", err=True)
 
 

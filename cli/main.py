@@ -101,10 +101,10 @@ class _LazyGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Accept the options of `kbtools` itself at any position."""
         _find_typed_plugins(args)
-        own = [option for option in self.params if isinstance(option, click.Option) and option.name != "version"]
+        options = [option for option in self.params if isinstance(option, click.Option) and option.name != "version"]
         with _usage_shown():
             return super().parse_args(
-                ctx, own_first(args, {spelling: option.is_flag for option in own for spelling in option.opts})
+                ctx, own_first(args, {spelling: option.is_flag for option in options for spelling in option.opts})
             )
 
     def invoke(self, ctx: click.Context) -> object:

@@ -76,7 +76,7 @@ def command(
     wide = replace(Wide(), name=(column,), sheet=sheet or "", query=query or "")
     table = read_plain_table(path, ReadOptions(wide=wide, encoding=encoding or "", max_bad=max_bad))
     echo(*table.notes, err=True)
-    asked = TableQuery(
+    table_query = TableQuery(
         column=column,
         types=of_type,
         properties={head: relation for head, _, relation in pairs},
@@ -84,5 +84,5 @@ def command(
         threshold=threshold,
     )
     with counted(path.name, lambda: len(table), beside_output=False) as count:
-        summary = reconcile_table(home.open(lang=lang), table, asked, out, count=count)
+        summary = reconcile_table(home.open(lang=lang), table, table_query, out, count=count)
     echo(f"{out}: {summary}", err=True)

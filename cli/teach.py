@@ -55,7 +55,7 @@ def command(
     answerer = home.open(models=models)
     file = require_file(answerer)
     if listing:
-        echo(*(f"{one.question} -> {one.subject} {one.relation}" for one in file.read()))
+        echo(*(f"{lesson.question} -> {lesson.subject} {lesson.relation}" for lesson in file.read()))
         return
     if export:
         with new_file(export) as written:
@@ -66,13 +66,13 @@ def command(
             raise click.UsageError(f"not taught: {remove!r}; kbtools teach --list shows the taught questions")
         echo(f"{file.path}: {len(file.read()):,} questions")
         return
-    one = len(text) > 1
+    is_single = len(text) > 1
     lessons = read_lessons(Path(text[0])) if len(text) == 1 else [_read_words(text)] if text else []
     problems: list[str] = []
     teach(answerer, lessons, problems=problems)
-    if one and not problems:
+    if is_single and not problems:
         echo(f"{file.path}: {len(file.read()):,} questions")
-    elif not one:
+    elif not is_single:
         measured = report(answerer)
         if as_json:
             echo_json({"file": str(file.path), **measured.to_json()})
@@ -99,8 +99,8 @@ def _report_lines(measured: TeachingReport, path: Path) -> Iterator[str]:
         f"correct, each after learning from the others: {measured.before:.1%} -> {measured.after:.1%}, a gain of "
         f"{100 * measured.low:+.1f} to {100 * measured.high:+.1f} points (95 %)"
     )
-    for one in measured.relations:
-        yield f"  {one.relation}: {one.questions:,} questions, {one.before:.0%} -> {one.after:.0%}"
+    for change in measured.relations:
+        yield f"  {change.relation}: {change.questions:,} questions, {change.before:.0%} -> {change.after:.0%}"
     if measured.untaught:
         more = ", ..." if measured.untaught > len(measured.first_untaught) else ""
         yield f"untaught: {measured.untaught:,} relations, {', '.join(measured.first_untaught)}{more}"

@@ -82,10 +82,10 @@ def command(
     knowledge base open see no change; opening it again shows all changes. In a folder, updates are kept separately
     until kbtools compact merges them; on a cluster, an update creates a version, which kbtools rollback undoes.
     """
-    taken = [_removed_source(text) for text in remove]
+    removed = [_removed_source(text) for text in remove]
     parts: list[tuple[Role, SourceKind, str | None, Iterable[Path]]] = [
-        ("gone", "any", None, [path for kind, path in taken if kind is None]),
-        *(("remove", kind, None, [path for named, path in taken if named == kind]) for kind in _REMOVED),
+        ("gone", "any", None, [path for kind, path in removed if kind is None]),
+        *(("remove", kind, None, [path for named, path in removed if named == kind]) for kind in _REMOVED),
         ("add", "redirects", None, redirects),
         ("changes", "any", None, add),
         ("add", "facts", None, facts),

@@ -179,7 +179,7 @@ def make_server(ask: _Ask, *, name: str) -> MCPServer[Any]:
         The score is 0 to 1: how likely the words mean that entity.
         """
         linked = await run(lambda kb: kb.link(text, limit=1), characters=len(text) / LINKED)
-        found = [mention for mention in linked.mentions if mention.candidates]
+        mentions = [mention for mention in linked.mentions if mention.candidates]
         rows = [
             _MentionRow(
                 text=_shorten(mention.text),
@@ -189,9 +189,9 @@ def make_server(ask: _Ask, *, name: str) -> MCPServer[Any]:
                 name=_shorten(mention.candidates[0].name or mention.candidates[0].id),
                 score=round(mention.score, 2),
             )
-            for mention in found[: _bounded(limit)]
+            for mention in mentions[: _bounded(limit)]
         ]
-        return _Mentions(mentions=rows, note=f"{len(rows)} of {len(found)} mentions")
+        return _Mentions(mentions=rows, note=f"{len(rows)} of {len(mentions)} mentions")
 
     @server.tool(annotations=_READ_ONLY, structured_output=True)
     async def query(question: str) -> _Reply:

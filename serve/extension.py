@@ -54,7 +54,10 @@ def extend(edition: Edition, query: ExtensionQuery) -> dict[str, Any]:
     }
     objects = dict(zip(pairs, kb.objects_of(list(pairs.values())), strict=True))
     columns = {column.relation: column for column in query.properties}
-    shown = {(entity_id, name): found[: columns[name].count or _VALUES] for (entity_id, name), found in objects.items()}
+    shown = {
+        (entity_id, name): values_of_cell[: columns[name].count or _VALUES]
+        for (entity_id, name), values_of_cell in objects.items()
+    }
     total = sum(map(len, shown.values()))
     if total > ALL_VALUES:
         raise RequestTooLarge(

@@ -66,16 +66,16 @@ def _answerable_questions(answerer: Answerer, sample: EntityRows) -> list[str]:
     right: list[str] = []
     relations: set[str] = set()
     tried = 0
-    for asked in _questions_of(answerer.kb, sample):
+    for candidate in _questions_of(answerer.kb, sample):
         if tried == _TRIED or len(right) == _QUESTIONS:
             break
-        if asked.relation in relations:
+        if candidate.relation in relations:
             continue
         tried += 1
-        result = answerer.query(asked.question, top=1, answers=1)
-        if not result.doubtful and (result.candidates[0].subject, result.candidates[0].relation) == asked[1:]:
-            right.append(asked.question)
-            relations.add(asked.relation)
+        result = answerer.query(candidate.question, top=1, answers=1)
+        if not result.doubtful and (result.candidates[0].subject, result.candidates[0].relation) == candidate[1:]:
+            right.append(candidate.question)
+            relations.add(candidate.relation)
     return right
 
 

@@ -34,19 +34,19 @@ async def read_parameters(request: "Request", kind: type[Struct]) -> dict[str, A
     """
     posted = request.method == "POST"
     raw: Mapping[str, Any] = await _read_object(request) if posted else request.query_params
-    given = {name: value for name, value in raw.items() if value is not None}
+    values = {name: value for name, value in raw.items() if value is not None}
     schemas, required = parameter_schemas(kind)
-    for name in given.keys() - schemas.keys():
+    for name in values.keys() - schemas.keys():
         raise BadArgument(f"no parameter {name!r}; known: {', '.join(schemas)}", name=name)
     for name in required:
-        if name not in given:
+        if name not in values:
             raise BadArgument(f"{name} is missing: {schemas[name]['description']}", name=name)
     try:
-        record = convert(given, kind, strict=posted)
+        record = convert(values, kind, strict=posted)
     except ValidationError as error:
         # The message states what is expected, then where: "Expected `int` <= 10 - at `$.limit`".
         name = str(error).split("`")[-2].removeprefix("$.").partition("[")[0]
-        raise _fault_of(name, given[name], schemas[name], str(error)) from error
+        raise _fault_of(name, values[name], schemas[name], str(error)) from error
     return {name: value for name in schemas if (value := getattr(record, name)) is not UNSET}
 
 

@@ -90,10 +90,12 @@ class ReconciliationService:
             )
         elif "query" in form:  # The older form of the protocol: one query, or its text.
             text = form["query"]
-            own = {name: form[name] for name in ("type", "limit", "type_strict") if name in form}
-            one = read_single(text if isinstance(text, dict) or text.lstrip()[:1] == "{" else {"query": text, **own})
+            settings = {name: form[name] for name in ("type", "limit", "type_strict") if name in form}
+            single = read_single(
+                text if isinstance(text, dict) or text.lstrip()[:1] == "{" else {"query": text, **settings}
+            )
             record = await self.run(
-                lambda edition: {"result": reconcile(edition.in_languages(lang), one)}, look_ups=one.look_ups
+                lambda edition: {"result": reconcile(edition.in_languages(lang), single)}, look_ups=single.look_ups
             )
         elif "extend" in form:
             query = read_extension(form["extend"])

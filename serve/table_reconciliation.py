@@ -137,8 +137,8 @@ def _judge(edition: Edition, query: TableQuery, text: str, values: Iterable[tupl
         for relation, cell in values
         if (parts := list(filter(None, re.split(r"\s*[;|]\s*", cell))))
     ]
-    asked = ReconciliationQuery(text=text, types=list(query.types), limit=_COMPARED, properties=properties)
-    candidates = reconcile(edition, asked)
+    request = ReconciliationQuery(text=text, types=list(query.types), limit=_COMPARED, properties=properties)
+    candidates = reconcile(edition, request)
     if not candidates:
         return _Judgement("unknown")
     first, *others = candidates
@@ -152,13 +152,13 @@ def _extended_cells(edition: Edition, ids: Sequence[str], relations: Sequence[st
     """Return the values of relations of some entities, as text."""
     if not ids or not relations:
         return {}
-    asked = ExtensionQuery(ids=list(ids), properties=[ExtensionProperty(relation=name) for name in relations])
+    request = ExtensionQuery(ids=list(ids), properties=[ExtensionProperty(relation=name) for name in relations])
     return {
         entity_id: {
             relation: BETWEEN.join(value.get("name") or value["str"] for value in values)
             for relation, values in cells.items()
         }
-        for entity_id, cells in extend(edition, asked)["rows"].items()
+        for entity_id, cells in extend(edition, request)["rows"].items()
     }
 
 
@@ -188,9 +188,9 @@ def _head_of(part: str, columns: Sequence[str]) -> str:
 
 def _relation_of(vocabulary: Vocabulary, text: str) -> str:
     """Return the relation with an id or name; raise BadArgument if there is none, or several."""
-    found = find_relations(vocabulary.kb, text)
-    if len(found) == 1:
-        return found[0]
-    near = found or vocabulary.find_relations(text) or vocabulary.find_relations("")
-    reason = "several relations are called" if found else "no relation"
+    relations = find_relations(vocabulary.kb, text)
+    if len(relations) == 1:
+        return relations[0]
+    near = relations or vocabulary.find_relations(text) or vocabulary.find_relations("")
+    reason = "several relations are called" if relations else "no relation"
     raise BadArgument(f"{reason} {text!r}; there are {', '.join(map(repr, near[:5]))}", name="property")

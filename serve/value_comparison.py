@@ -71,23 +71,23 @@ def read_comparable(text: str) -> Comparable:
     return Comparable(form, identifier=identifier)
 
 
-def likeness(one: Comparable, other: Comparable, *, cutoff: float) -> float:
+def likeness(first: Comparable, second: Comparable, *, cutoff: float) -> float:
     """Return the agreement of two values, 0 to 1; 0 for names that agree less than `cutoff`."""
-    if one.date and other.date:
-        return float(all(mine == theirs for mine, theirs in zip(one.date, other.date, strict=False)))
-    if one.point and other.point:
-        return max(0.0, 1 - _distance(one.point, other.point) / _FAR)
-    if one.identifier and one.identifier == other.identifier:
+    if first.date and second.date:
+        return float(all(mine == theirs for mine, theirs in zip(first.date, second.date, strict=False)))
+    if first.point and second.point:
+        return max(0.0, 1 - _distance(first.point, second.point) / _FAR)
+    if first.identifier and first.identifier == second.identifier:
         return 1.0
-    if one.number is not None and other.number is not None:
-        return float(one.number == other.number and (one.unit == other.unit or not (one.unit and other.unit)))
-    if not one.form or not other.form:
+    if first.number is not None and second.number is not None:
+        return float(first.number == second.number and (first.unit == second.unit or not (first.unit and second.unit)))
+    if not first.form or not second.form:
         return 0.0
-    return fuzz.ratio(one.form, other.form, score_cutoff=100 * cutoff) / 100
+    return fuzz.ratio(first.form, second.form, score_cutoff=100 * cutoff) / 100
 
 
-def _distance(one: tuple[float, float], other: tuple[float, float]) -> float:
+def _distance(first: tuple[float, float], second: tuple[float, float]) -> float:
     """Return the kilometres between two points, each a latitude and a longitude in degrees."""
-    (north, east), (other_north, other_east) = map(radians, one), map(radians, other)
+    (north, east), (other_north, other_east) = map(radians, first), map(radians, second)
     half = sin((other_north - north) / 2) ** 2 + cos(north) * cos(other_north) * sin((other_east - east) / 2) ** 2
     return 2 * _EARTH * asin(sqrt(min(1.0, max(0.0, half))))

@@ -153,8 +153,8 @@ def _check_target(out: Path) -> None:
         raise OutputUnusable.at(out, f"cannot be opened ({error.strerror})") from error
     stranger = find_stranger(out.resolve(), is_ours)
     if names and (MANIFEST not in names or stranger):
-        held = repr(str(stranger or min(names)))
-        raise OutputUnusable.at(out, f"holds {held}, which would be overwritten; choose a new folder for --out")
+        content = repr(str(stranger or min(names)))
+        raise OutputUnusable.at(out, f"holds {content}, which would be overwritten; choose a new folder for --out")
 
 
 def keep_vectors(old: Path, new: Path, manifest: Manifest, locks: ExitStack) -> None:

@@ -90,14 +90,14 @@ def form_rows(texts: pa.StringArray, aliases: pa.BooleanArray, entities: pa.UInt
             forms.append(form)
             rewritings.append(rewriting)
             positions.append(position)
-    at = np.concatenate([*(own.places for own in spelt), np.array(positions, dtype=np.uint32)])
-    ranks = np.repeat([*(own.form for own in spelt), 0], [*(len(own.places) for own in spelt), len(forms)])
+    at = np.concatenate([*(group.places for group in spelt), np.array(positions, dtype=np.uint32)])
+    ranks = np.repeat([*(group.form for group in spelt), 0], [*(len(group.places) for group in spelt), len(forms)])
     ranks[len(at) - len(forms) :] = rewritings
     # `match_kind` of every form.
     kinds = np.array([[match_kind(form, is_alias=side) for side in (False, True)] for form in Form], dtype=np.uint8)
     return pa.table(
         {
-            "form": pa.concat_arrays([*(own.forms for own in spelt), pa.array(forms, pa.string())]),
+            "form": pa.concat_arrays([*(group.forms for group in spelt), pa.array(forms, pa.string())]),
             "kind": kinds[ranks, np.asarray(aliases)[at].astype(np.intp)],
             "text": texts.take(pa.array(at)),
             "entity": entities.take(pa.array(at)),

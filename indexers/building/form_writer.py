@@ -242,10 +242,10 @@ class LanguageWriter:
         """
         encoded = parts.dictionary_encode()
         numbers = [self.number(text) for text in encoded.dictionary.to_pylist()]
-        own = np.array(numbers, dtype=np.uint32)[encoded.indices.to_numpy()]
-        self.names.update(dict(enumerate(np.bincount(own).tolist())))
+        sets = np.array(numbers, dtype=np.uint32)[encoded.indices.to_numpy()]
+        self.names.update(dict(enumerate(np.bincount(sets).tolist())))
         if len(self.tags) > 1:
-            self.column.write(own)
+            self.column.write(sets)
 
     def number(self, parts: str) -> int:
         """Return the number of a set; a text that is both a name and an alias in a language counts as a name."""

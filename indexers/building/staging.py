@@ -267,8 +267,8 @@ class Staging:
             self.connection.execute("CREATE OR REPLACE TABLE distinct_ids (id VARCHAR)")
             try:
                 for part in range(parts):
-                    own = f" WHERE hash(id) % {parts} = {part}" if parts > 1 else ""
-                    self.connection.execute(_DISTINCT.format(ids=ids) + own)
+                    condition = f" WHERE hash(id) % {parts} = {part}" if parts > 1 else ""
+                    self.connection.execute(_DISTINCT.format(ids=ids) + condition)
                 break
             except duckdb.OutOfMemoryException as error:
                 if parts == _PASSES[-1] or is_disk_full(error):

@@ -83,8 +83,8 @@ class Catalog:
         body = {"size": len(documents), "query": {"ids": {"values": documents}}, "_source": ["catalog"]}
         path, to = f"/{self.index}/_search", f"open {self.name}"
         answer = self.cluster.ask("POST", path, body, to=to, missing_ok=True, params=WHOLE)
-        found = {hit["_id"]: hit["_source"]["catalog"] for hit in answer["hits"]["hits"]} if answer else {}
-        return [found.get(document) for document in documents]
+        contents = {hit["_id"]: hit["_source"]["catalog"] for hit in answer["hits"]["hits"]} if answer else {}
+        return [contents.get(document) for document in documents]
 
     def require(self, name: str, content: _T | None) -> _T:
         if content is None:

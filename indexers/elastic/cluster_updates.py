@@ -140,7 +140,7 @@ class UpdateJob:
         manifest = change_manifest(kb.manifest, draft, digest, sources, lengths=forms.lengths, size=self.bytes)
         manifest = account(manifest, draft, kb, new_kb, forms=kb.manifest.statistics["forms"] + forms.stored)
         never = [row for row in draft.new_rows() if row in draft.deleted]
-        gone = sorted({*kb.gone.tolist(), *changes.deleted, *never})
+        deleted = sorted({*kb.gone.tolist(), *changes.deleted, *never})
         head |= {
             "manifest": manifest.to_record(),
             "merged": head["merged"] + len(draft.redirects),
@@ -148,7 +148,7 @@ class UpdateJob:
             "base": base_digest,
             "fingerprint": f"{fingerprint:x}",
         }
-        self.send(version, ENTITIES, [head_document(head), *write_lists({"gone": map(str, gone)})])
+        self.send(version, ENTITIES, [head_document(head), *write_lists({"gone": map(str, deleted)})])
         self.check(before, changes, forms, version)
         self.lock.make_current(version, keep=keep, base=kb.version)
         return manifest
@@ -220,8 +220,8 @@ def _change_forms(before: ElasticKB, after: ElasticKB, texts: Iterable[str]) -> 
     forms = sorted({form for text in texts for form in name_forms(text)})
     old, new = (kb.lookup(forms) for kb in (before, after))
     was, is_now = (
-        {form for form, matches in found.items() if any(match.form is Form.NORMAL for match in matches)}
-        for found in (old, new)
+        {form for form, matches in matches_by_form.items() if any(match.form is Form.NORMAL for match in matches)}
+        for matches_by_form in (old, new)
     )
     bearers = {form: [row for match in new[form] for row in match.entities.tolist()] for form in sorted(is_now)}
     names = _count_names(after, list({row for rows in bearers.values() for row in rows}))

@@ -150,12 +150,12 @@ def _completed(part: EntityContent, language: str) -> EntityContent:
         part["named"] = len(texts)
         forms = part.get("forms") or [form for text in texts for form in name_forms(text)]
         part["forms"] = list(dict.fromkeys(map(term_of, forms)))
-    for related, relations, held in _RELATED:
+    for related, relations, count in _RELATED:
         if related in part:
             groups = part[related]
             part[relations] = [relation for relation, _ in groups]
             part[related] = ends = [values for _, values in groups]
-            part[held] = sum(map(len, ends))
+            part[count] = sum(map(len, ends))
     hashed = part.pop("merged", [])
     if len(part.get("id", "")) > _LONGEST_ID:
         hashed = [*hashed, id_hash(part["id"])]
@@ -208,9 +208,9 @@ def _names_with_sets(stored: Sequence[Mapping[str, Any]], language: str) -> list
     aliases: list[tuple[str, str]] = []
     for document in stored:
         sets = document.get("languages") or _usual_sets(document, language)
-        own = document.get("names", ())
-        names += zip(own, sets, strict=False)
-        aliases += zip(document.get("aliases", ()), sets[len(own) :], strict=True)
+        part_names = document.get("names", ())
+        names += zip(part_names, sets, strict=False)
+        aliases += zip(document.get("aliases", ()), sets[len(part_names) :], strict=True)
     return names + aliases
 
 

@@ -238,7 +238,9 @@ class _ChangedEntities:
             "aliases": [text for (_, text, _), is_alias in zip(run, flags, strict=True) if is_alias],
             "languages": sets,
         }
-        usual = rank_names([spoken(text, own) for (_, text, _), own in zip(run, sets, strict=True)], flags)
+        usual = rank_names(
+            [spoken(text, set_of_name) for (_, text, _), set_of_name in zip(run, sets, strict=True)], flags
+        )
         if [rank for _, rank in usual] != (ranks := [rank for rank, _, _ in run]):
             content["ranks"] = ranks
         return drop_usual(content, language)

@@ -84,19 +84,19 @@ class ElasticKB(Catalog, BackendDefaults):
 
     def parts(self, rows: Sequence[int], fields: Sequence[str], *, at_once: int = PAGE) -> dict[int, list[_Fields]]:
         """Read fields of the documents of entities, part 0 first; rows without an entity are left out."""
-        found: dict[int, list[_Fields]] = {}
+        documents_of: dict[int, list[_Fields]] = {}
         for chunk in cut(list(dict.fromkeys(rows)), at_once):
-            found |= {main["row"]: [main] for main in self.documents(list(map(str, chunk)), [*fields, "parts"])}
-        keys = [f"{row}-{part}" for row, (main,) in found.items() for part in range(1, main.get("parts", 0) + 1)]
+            documents_of |= {main["row"]: [main] for main in self.documents(list(map(str, chunk)), [*fields, "parts"])}
+        keys = [f"{row}-{part}" for row, (main,) in documents_of.items() for part in range(1, main.get("parts", 0) + 1)]
         for further in cut(keys, _PARTS):
             for source in self.documents(further, fields):
-                found[source["row"]].append(source)
-        for row, own in found.items():
-            if len(own) <= own[0].get("parts", 0):
+                documents_of[source["row"]].append(source)
+        for row, documents in documents_of.items():
+            if len(documents) <= documents[0].get("parts", 0):
                 raise KBUnusable(
                     f"{self.name}: a part of entity {row} is missing; load the knowledge base again", row=row
                 )
-        return found
+        return documents_of
 
     def documents(self, keys: Sequence[str], fields: Sequence[str]) -> list[_Fields]:
         """Read the existing documents with these ids, in order."""
@@ -168,8 +168,8 @@ class ElasticKB(Catalog, BackendDefaults):
                 source = hit["_source"]
                 self.note(source)
                 for field, terms in ids_by_term.items():
-                    own = [source["id"]] if field == "id" else source.get("hashed_id", ())
-                    rows |= {terms[term]: source["row"] for term in own if term in terms}
+                    spellings = [source["id"]] if field == "id" else source.get("hashed_id", ())
+                    rows |= {terms[term]: source["row"] for term in spellings if term in terms}
         return rows
 
     def ids(self, entities: EntityRows) -> list[str]:
@@ -215,15 +215,15 @@ class ElasticKB(Catalog, BackendDefaults):
                 for name, targets in facts_in(source, *OUTGOING):
                     if name == self.relations[relation]:
                         ids[row, relation] += targets
-        targets = list({target for own in ids.values() for target in own})
+        targets = list({target for ids_of_pair in ids.values() for target in ids_of_pair})
         target_rows = dict(zip(targets, self.rows(targets), strict=True))
-        for pair, own in ids.items():
-            found = sorted(row for target in own if (row := target_rows[target]) is not None)
-            if len(found) < len(own):
+        for pair, ids_of_pair in ids.items():
+            object_rows = sorted(row for target in ids_of_pair if (row := target_rows[target]) is not None)
+            if len(object_rows) < len(ids_of_pair):
                 raise KBUnusable(
                     f"{self.name}: an object of {known[pair[0]].id} is missing; load it again", name=self.name
                 )
-            objects[pair] = in_order = np.array(found, dtype=np.uint32)
+            objects[pair] = in_order = np.array(object_rows, dtype=np.uint32)
             self.known_objects.put(pair, in_order)
         return [rows for pair in pairs if (rows := objects[pair]) is not None]
 
@@ -243,8 +243,8 @@ class ElasticKB(Catalog, BackendDefaults):
         relations = {row: self.known_relations_in.get(row) for row in entities.tolist()}
         unknown = [row for row, known in relations.items() if known is None]
         for row, sources in self.parts(unknown, ["relations_in"]).items():
-            relations[row] = own = _rows_of(self.relation_rows, sources, "relations_in")
-            self.known_relations_in.put(row, own)
+            relations[row] = rows = _rows_of(self.relation_rows, sources, "relations_in")
+            self.known_relations_in.put(row, rows)
         return Grouped.of([relations[row] or () for row in entities.tolist()])
 
     # Names

@@ -166,8 +166,8 @@ class _LoadJob:
         manifest, left = self.kb.manifest, self.lock.note
         entities, forms = manifest.counts["entities"].unique, manifest.statistics["forms"]
         self.send(ENTITIES, catalog_documents(self.kb), lambda sent: {})
-        made = FolderEntities(self.kb).documents(left.entities, jobs=self.jobs)
-        self.send(ENTITIES, made, lambda sent: {"entities": sent.done})
+        documents = FolderEntities(self.kb).documents(left.entities, jobs=self.jobs)
+        self.send(ENTITIES, documents, lambda sent: {"entities": sent.done})
         self.watch.done("load entities", f"{entities - left.entities:,} of {entities:,} entities")
         self.send(NAMES, form_documents(normal_forms(self.kb, left.forms)), lambda sent: {"forms": sent.done})
         self.watch.done("load names", f"{forms - left.forms:,} of {forms:,} forms of names")
@@ -214,7 +214,10 @@ class _LoadJob:
 
     def keep(self, rejected: Iterable[Rejected]) -> None:
         """Append rejected documents to their file."""
-        records = ({"_id": one.key, "reason": one.reason, "document": one.source.decode()} for one in rejected)
+        records = (
+            {"_id": document.key, "reason": document.reason, "document": document.source.decode()}
+            for document in rejected
+        )
         lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
         if lines:
             with self.rejected_file.open("a", encoding="utf-8") as file:

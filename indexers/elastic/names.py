@@ -70,7 +70,7 @@ class Names:
         The request also counts the names with each of their words, which the pruners need next.
         """
         matches = {form: self.matches.get(form) for form in forms if form}
-        unknown = [form for form, own in matches.items() if own is None]
+        unknown = [form for form, known in matches.items() if known is None]
         if unknown:
             words = self.frequencies.missing(word for form in unknown for word in form.split(" ") if is_counted(word))
             searches = [terms_search("forms", terms) for terms in cut(list(map(term_of, unknown)), TERMS_AT_ONCE)]
@@ -79,7 +79,7 @@ class Names:
             self.note_counts(answers[len(searches) :])
             hits = [hit for answer, body in zip(answers, searches, strict=False) for hit in self.all_hits(answer, body)]
             matches |= self.note_matches(unknown, hits)
-        return {form: own for form, own in matches.items() if own}
+        return {form: known for form, known in matches.items() if known}
 
     def all_hits(self, answer: dict[str, Any], body: dict[str, Any]) -> Iterable[dict[str, Any]]:
         """Yield the hits of a search by row, including further pages."""
@@ -168,7 +168,7 @@ class Names:
             }
         words = list({word for form in whole for word in form.split(" ")})
         known = {word for word, count in zip(words, self.frequency(words), strict=True) if count}
-        further = self.recall({form: [*own, *_shared_searches(form, known)] for form, own in whole.items()})
+        further = self.recall({form: [*searches, *_shared_searches(form, known)] for form, searches in whole.items()})
         return recalled | {form: recalled[form] | names for form, names in further.items()}
 
     def recall(self, searches_of: Mapping[str, Sequence[dict[str, Any]]]) -> dict[str, _Recalled]:

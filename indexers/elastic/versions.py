@@ -312,5 +312,5 @@ def count_held(cluster: Cluster, version: Version, query: dict[str, Any] | None 
 def require_counts(version: str, stored: Mapping[str, int], expected: Mapping[str, int], cure: str) -> None:
     """Raise BulkFailed unless a version has the expected counts."""
     if differ := {kind: (stored[kind], count) for kind, count in expected.items() if stored[kind] != count}:
-        shares = ", ".join(f"{there:,} of {here:,} {kind}" for kind, (there, here) in differ.items())
+        shares = ", ".join(f"{found:,} of {wanted:,} {kind}" for kind, (found, wanted) in differ.items())
         raise BulkFailed(f"{version} holds {shares}; a node may have lost its data; {cure}", counts=differ)

@@ -187,16 +187,16 @@ def _hash_names(forms: Sequence[str], rows: NDArray[np.uint32]) -> Iterator[tupl
     places = np.flatnonzero((lengths >= SHORTEST) & (lengths <= LONGEST_NAME))
     for first in range(0, len(places), _HASHED_AT_ONCE):
         piece = places[first : first + _HASHED_AT_ONCE]
-        letters, own = _letters_of([forms[place] for place in piece.tolist()]), rows[piece]
+        letters, piece_rows = _letters_of([forms[place] for place in piece.tolist()]), rows[piece]
         sums, third = _running_sums(letters), letters.lengths // _PARTS
         starts = np.stack([np.zeros_like(third), third, third + (letters.lengths - third) // 2, letters.lengths])
         parts = []
         for part in range(_PARTS):
-            at = _Segments(np.full(len(own), part), letters.lengths, starts[part], starts[part + 1])
+            at = _Segments(np.full(len(piece_rows), part), letters.lengths, starts[part], starts[part + 1])
             keys = _key_of(sums, letters.starts + at.first, letters.starts + at.last, at)
-            parts.append(keys.astype(np.uint64) << np.uint64(32) | own)
-        signed = np.empty(len(own), dtype=_SIGNED)
-        signed["row"], signed["signature"] = own, _signatures_of(letters)
+            parts.append(keys.astype(np.uint64) << np.uint64(32) | piece_rows)
+        signed = np.empty(len(piece_rows), dtype=_SIGNED)
+        signed["row"], signed["signature"] = piece_rows, _signatures_of(letters)
         yield np.concatenate(parts), signed
 
 

@@ -93,7 +93,7 @@ class EmbeddedKB(FolderKB):
     def recall(self, probes: Probes) -> list[list[str]]:
         rows = self.edits.recall(probes)
         names = iter(self.fuzzy.forms(np.concatenate(rows).tolist() if rows else ()))
-        return [list(islice(names, len(own))) for own in rows]
+        return [list(islice(names, len(rows_of_form))) for rows_of_form in rows]
 
     def trigram_names(self, form: str) -> set[str]:
         return self.fuzzy.names(self.fuzzy.near(form))

@@ -136,9 +136,9 @@ class FolderKB(BackendDefaults, ABC):
         """Cache matches: the words in most questions are names with a dozen spellings each."""
         if len(self.cached) + len(matches) > CACHED_FORMS:
             self.cached = {}
-        for form, own in matches.items():
-            if sum([len(match.entities) for match in own]) <= MOST_CACHED:
-                self.cached[form] = own
+        for form, matches_of_form in matches.items():
+            if sum([len(match.entities) for match in matches_of_form]) <= MOST_CACHED:
+                self.cached[form] = matches_of_form
 
     def likely_runs(self, words: Sequence[str], lengths: frozenset[int]) -> list[tuple[int, int]]:
         return self.form_filter.runs(words, lengths)

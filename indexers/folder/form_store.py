@@ -225,9 +225,9 @@ class FormFilter:
         longest = max(lengths, default=0)
         kept = []
         for first in range(len(words)):
-            own = _BEFORE_SPACE
+            checksum = _BEFORE_SPACE
             for more, word in enumerate(spaced[first : first + longest]):
-                own = crc32(word, own)
-                if bits[(slot := own & mask) >> 3] >> (slot & 7) & 1 or slot in also:
+                checksum = crc32(word, checksum)
+                if bits[(slot := checksum & mask) >> 3] >> (slot & 7) & 1 or slot in also:
                     kept.append((more, first))
         return [(first, first + more) for more, first in sorted(kept) if more + 1 in lengths]

@@ -147,7 +147,7 @@ class MemoryKB(BackendDefaults):
         """Return for each form the number of names of its entity with the most."""
         matches = self.lookup(forms)
         bearers = [self.ids(np.concatenate([match.entities for match in matches[form]])) for form in forms]
-        return [max(len(self.texts[entity_id]) for entity_id in own) for own in bearers]
+        return [max(len(self.texts[entity_id]) for entity_id in ids) for ids in bearers]
 
     def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
         return sorted(form for form in self.normal_forms if form.startswith(prefix))[:limit]
@@ -164,7 +164,7 @@ class MemoryKB(BackendDefaults):
 
     def objects_of(self, pairs: Sequence[tuple[int, int]]) -> list[EntityRows]:
         targets = [self.facts_from(subject).get(self.relations[relation], ()) for subject, relation in pairs]
-        return [_as_rows(self.row[target] for target in own) for own in targets]
+        return [_as_rows(self.row[target] for target in ids) for ids in targets]
 
     def types_of(self, entities: EntityRows) -> Grouped:
         order = {kind: row for row, kind in enumerate(self.types)}

@@ -44,5 +44,5 @@ def rank_names(names: Sequence[SpokenName], flags: Sequence[bool]) -> list[tuple
     for place in range(1, len(names)):
         rank += bool(flags[place] and flags[place - 1] and names[place].text < names[place - 1].text)
         ranks[place] = rank if flags[place] else 0
-    last = [ALIAS if flag and own in (0, rank) else own for flag, own in zip(flags, ranks, strict=True)]
-    return [(name, min(own, LAST_RANK) if name.name_in else own) for name, own in zip(names, last, strict=True)]
+    last = [ALIAS if flag and known in (0, rank) else known for flag, known in zip(flags, ranks, strict=True)]
+    return [(name, min(known, LAST_RANK) if name.name_in else known) for name, known in zip(names, last, strict=True)]

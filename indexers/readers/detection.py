@@ -91,8 +91,10 @@ def _release(path: Path, lines: Iterable[bytes]) -> _Detected:
     cells = [line.split(b"\t") for line in lines]
     predicates = {canonical_id(row[1].strip().decode(errors="replace")) for row in cells if len(row) > 1}
     kinds = {"names": predicates & NAME_PREDICATES.keys(), "types": predicates & {TYPE_PREDICATE}}
-    held = " and ".join(kind for kind, found in kinds.items() if found)
-    return _Detected(Source(path, "any", format="release"), f"{held or 'names or types'} in the format of the release")
+    kind_names = " and ".join(kind for kind, present in kinds.items() if present)
+    return _Detected(
+        Source(path, "any", format="release"), f"{kind_names or 'names or types'} in the format of the release"
+    )
 
 
 def _table(path: Path, header: Sequence[str], *, format: str | None = None) -> _Detected:

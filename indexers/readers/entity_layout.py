@@ -87,13 +87,13 @@ class EntityLayout:
     def finish(self) -> None:
         """Note the columns that options name but the table lacks."""
         # A note rather than an error, since another table of the same build may have the column.
-        there = {*self.roles, *(column.wanted for column in self.texts.values())}
-        folded = {name.casefold() for name in there}
+        known = {*self.roles, *(column.wanted for column in self.texts.values())}
+        folded = {name.casefold() for name in known}
         for option in (*SAYING, "type"):
             for absent in getattr(self.wide, option):
                 if absent.casefold() not in folded:
                     self.skips.note(f"no column {absent!r}, which --{option} names", line=1)
-        if self.language and self.language not in there:
+        if self.language and self.language not in known:
             self.skips.note(f"no column {self.language!r}, which --column language names", line=1)
 
     def choose(self, batch: pa.RecordBatch, line: int) -> None:
@@ -119,10 +119,10 @@ class EntityLayout:
         """Return a line that reports the role of each column."""
         parts = {role: [name for name in self.roles if self.role_of(name, role)] for role in ("id", *SAYING, "type")}
         values = [name for name, role in self.roles.items() if role == "value" and any(batch[name][:1_000].to_pylist())]
-        said = [f"{role} {', '.join(map(repr, names[:5]))}" for role, names in parts.items() if names]
-        said = said if parts["id"] else ["no id, rows are numbered", *said]
+        role_lines = [f"{role} {', '.join(map(repr, names[:5]))}" for role, names in parts.items() if names]
+        role_lines = role_lines if parts["id"] else ["no id, rows are numbered", *role_lines]
         listed = ", ".join(map(repr, values[:8])) + (", ..." if len(values) > 8 else "")
-        return f"columns: {'; '.join(said)}" + (f"; values {listed}" if values else "")
+        return f"columns: {'; '.join(role_lines)}" + (f"; values {listed}" if values else "")
 
     def role_of(self, name: str, role: str) -> bool:
         return self.roles[name] == role or (name in self.texts and self.texts[name].kind == role)
@@ -131,17 +131,17 @@ class EntityLayout:
         """Return the column of ids: the named one, else one with a usual head, else one whose ids are all different."""
         header = batch.schema.names
         if self.wide.subject:
-            if found := find_head(self.wide.subject, header):
-                return found
+            if column := find_head(self.wide.subject, header):
+                return column
             raise self.unfit(f"found the columns {header[:20]!r}, none of them {self.wide.subject!r}; change --id")
-        taken = {*self.wide.alias, *self.wide.type, *self.wide.description, *self.wide.link}
-        by_plain = {plain_head(name): name for name in reversed(header) if name not in taken}
+        assigned = {*self.wide.alias, *self.wide.type, *self.wide.description, *self.wide.link}
+        by_plain = {plain_head(name): name for name in reversed(header) if name not in assigned}
         usual = [by_plain[head] for head in ENTITY_ROLES["id"].split("|") if head in by_plain]
         ending = [
             name for plain, name in by_plain.items() if re.search(r" (id|code|key)$", plain) and _distinct(batch[name])
         ]
         addressed = [
-            name for name in header if name not in taken and _is_address(batch[name]) and _distinct(batch[name])
+            name for name in header if name not in assigned and _is_address(batch[name]) and _distinct(batch[name])
         ]
         numbered = [name for name in header[:1] if _NUMBER_HEAD.search(plain_head(name)) and _distinct(batch[name])]
         return next(iter([*usual, *reversed(ending), *addressed, *numbered]), "")
@@ -152,10 +152,10 @@ class EntityLayout:
         stem, at, tag = head.rpartition("@")
         kinds = {wanted: kind for kind in SAYING for wanted in getattr(self.wide, kind)}
         for wanted, kind in kinds.items():
-            column, said, language = wanted.casefold().rpartition("@")
+            column, base, language = wanted.casefold().rpartition("@")
             if wanted.casefold() == head:
                 return _TextColumn(kind, wanted, tag if at else "")
-            if said and column == head:
+            if base and column == head:
                 return _TextColumn(kind, wanted, language)
             if at and wanted.casefold() == stem:
                 return _TextColumn(kind, wanted, tag)

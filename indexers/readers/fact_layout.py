@@ -49,16 +49,16 @@ _LISTED = r"^\[.*\]$|\S\|\S"
 def _multiplied(columns: Sequence[Cells], kept: Places, count: int) -> list[pa.Array]:
     """Return the columns of the kept rows with one row per combination of values; the last column varies fastest."""
     sizes = [column.sizes(count) for column in columns]
-    times = np.prod([own[kept] for own in sizes], axis=0)
+    times = np.prod([counts[kept] for counts in sizes], axis=0)
     rows = np.repeat(kept, times)
     if len(rows) == count and max(map(np.max, sizes)) == 1:
         return [column.texts for column in columns]
     # The number of a combination within its row; its digits are the positions of the values.
     choice = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
     texts = []
-    for column, own in zip(reversed(columns), reversed(sizes), strict=True):
-        choice, place = np.divmod(choice, own[rows])
-        texts.append(column.texts.take(pa.array(place + (np.cumsum(own) - own)[rows])))
+    for column, counts in zip(reversed(columns), reversed(sizes), strict=True):
+        choice, place = np.divmod(choice, counts[rows])
+        texts.append(column.texts.take(pa.array(place + (np.cumsum(counts) - counts)[rows])))
     return texts[::-1]
 
 
@@ -164,7 +164,9 @@ class FactLayout:
         if self.places:
             return {name: ([batch.schema.names[place]], batch.column(place)) for name, place in self.places.items()}
         heads = self.heads(batch.schema.names)
-        return {name: (found, first_filled([batch[head] for head in found])) for name, found in heads.items() if found}
+        return {
+            name: (chosen, first_filled([batch[head] for head in chosen])) for name, chosen in heads.items() if chosen
+        }
 
     def lay_out(self, rows: TableRows) -> Iterator[RecordBatch]:
         """Yield the tables of a block, and count the rows that cannot be used."""
@@ -218,15 +220,15 @@ class FactLayout:
         # Each text gets a row of its own: their counts add up, while those of other columns multiply.
         if texts := [sizes.pop(name) for name in SAYING if name in sizes]:
             sizes["name"] = np.sum(texts, axis=0)
-        lacking = {name: set(own.lacking(count).tolist()) for name, own in cells.items() if name not in _TEXTS}
+        lacking = {name: set(column.lacking(count).tolist()) for name, column in cells.items() if name not in _TEXTS}
         if texts:
             lacking["name"] = set(np.flatnonzero(sizes["name"] == 0).tolist())
         for row in sorted(set().union(*lacking.values())):
             yield row, f"nothing under {', '.join(name for name, rows in lacking.items() if row in rows)}"
         if max(map(np.max, sizes.values())) > 1:
-            made = np.prod(list(sizes.values()), axis=0, dtype=np.float64)
-            for row in np.flatnonzero(made > np.maximum(_MOST_ROWS, np.sum(list(sizes.values()), axis=0))).tolist():
-                yield row, f"lists that make {made[row]:,.0f} rows, more than {_MOST_ROWS:,}"
+            products = np.prod(list(sizes.values()), axis=0, dtype=np.float64)
+            for row in np.flatnonzero(products > np.maximum(_MOST_ROWS, np.sum(list(sizes.values()), axis=0))).tolist():
+                yield row, f"lists that make {products[row]:,.0f} rows, more than {_MOST_ROWS:,}"
         for values in cells.values():
             yield from ((row, "NUL byte") for row in values.flawed())
 

@@ -332,8 +332,8 @@ def _closing_rows(table: pa.Table) -> NDArray[np.int64]:
 
 def _line_of(path: Path, old: str, new: str, *, first: int) -> int:
     """Return the first line, from `first` on, that contains an id followed by its target; `first` if there is none."""
-    one, other = (rb"(?<!\w)" + re.escape(entity_id.encode()) + rb"(?!\w)" for entity_id in (old, new))
-    pair = re.compile(one + b".*" + other)
+    first_id, second_id = (rb"(?<!\w)" + re.escape(entity_id.encode()) + rb"(?!\w)" for entity_id in (old, new))
+    pair = re.compile(first_id + b".*" + second_id)
     with suppress(WrongFormat):  # A columnar file has no lines.
         for block in read_blocks(path):
             for number, line in lines_of(block):

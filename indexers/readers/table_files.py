@@ -111,8 +111,8 @@ def check_columns(sources: Sequence[Source], options: ReadOptions) -> None:
     for option, heads in named.items():
         for head in filter(None, heads):
             if header and not find_head(head, stems) and not find_head(head.rpartition("@")[0], header):
-                found = f"found the columns {header[:20]!r}, none of them {head!r}"
-                raise WrongFormat(f"{found}; change --{option}", path=str(sources[0].path))
+                problem = f"found the columns {header[:20]!r}, none of them {head!r}"
+                raise WrongFormat(f"{problem}; change --{option}", path=str(sources[0].path))
 
 
 def open_reading(source: Source, options: ReadOptions, progress: Callable[[int], None] = lambda size: None) -> Reading:
@@ -130,10 +130,12 @@ def open_columnar(path: Path) -> Iterator[pa.RecordBatch]:
         start = file.read(8)
     suffix = path.suffix.lower()
     if not start.startswith(MAGIC[suffix]):
-        own = next((name for name, marks in MAGIC.items() if start.startswith(marks)), "by its content, .csv or .jsonl")
+        right = next(
+            (name for name, marks in MAGIC.items() if start.startswith(marks)), "by its content, .csv or .jsonl"
+        )
         if start.startswith(b"FEA1"):
             raise WrongFormat.at(path, "found Feather's version 1; write it again with version 2")
-        raise WrongFormat.at(path, f"found {start!r}, which is not {suffix} data; name it {own}")
+        raise WrongFormat.at(path, f"found {start!r}, which is not {suffix} data; name it {right}")
     try:
         if suffix == ".parquet":
             from pyarrow import parquet

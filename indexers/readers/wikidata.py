@@ -115,11 +115,11 @@ class _SeenNumbers:
         repeated[np.unique(numbers, return_index=True)[1]] = False
         chunks = numbers >> _CHUNK
         for chunk in np.unique(chunks).tolist():
-            there = self.chunks.setdefault(chunk, np.zeros(1 << _CHUNK, dtype=bool))
+            seen = self.chunks.setdefault(chunk, np.zeros(1 << _CHUNK, dtype=bool))
             inside = chunks == chunk
             places = numbers[inside] & ((1 << _CHUNK) - 1)
-            repeated[inside] |= there[places]
-            there[places] = True
+            repeated[inside] |= seen[places]
+            seen[places] = True
         return repeated
 
 

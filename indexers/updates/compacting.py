@@ -137,13 +137,13 @@ def _list_terms(
     """
     if languages.numbers is None:
         return np.arange(len(names)), is_alias, repeated(languages.sets[0].replace(UND, ""), len(names))
-    numbers, own = np.unique(languages.numbers[names], return_inverse=True)
+    numbers, set_of = np.unique(languages.numbers[names], return_inverse=True)
     of_set = [spoken("", languages.sets[number]).parts for number in numbers.tolist()]
     starts = np.cumsum([0, *map(len, of_set)])
-    counts = np.diff(starts)[own]
+    counts = np.diff(starts)[set_of]
     places = np.repeat(np.arange(len(names)), counts)
     # The place of every name and language of its set, without a loop over the names.
-    pairs = np.arange(len(places)) + np.repeat(starts[own] - np.cumsum(counts) + counts, counts)
+    pairs = np.arange(len(places)) + np.repeat(starts[set_of] - np.cumsum(counts) + counts, counts)
     tags = pa.array(["" if tag == UND else tag for parts in of_set for tag in parts], pa.string())
     flags = np.array([alias for parts in of_set for alias in parts.values()], dtype=bool)
     return places, flags[pairs], tags.take(pairs)

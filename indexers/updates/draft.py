@@ -178,26 +178,26 @@ class Draft:
 
     def merge(self, old: str, new: str) -> None:
         """Move everything of an entity to another; the old id stands for the other from here on."""
-        row, gone = self.require(new), self.find(old)
-        if gone == row:
+        row, old_row = self.require(new), self.find(old)
+        if old_row == row:
             return
-        if gone is not None:
-            for relation, subject in self.facts_into(gone):
-                self.drop(subject, relation, gone)
-                self.put(row if subject == gone else subject, relation, row)
-            for relation, target in list(self.facts[gone]):
-                self.drop(gone, relation, target)
-                self.put(row, relation, row if target == gone else target)
-            for text, name in self.names[gone].items():
+        if old_row is not None:
+            for relation, subject in self.facts_into(old_row):
+                self.drop(subject, relation, old_row)
+                self.put(row if subject == old_row else subject, relation, row)
+            for relation, target in list(self.facts[old_row]):
+                self.drop(old_row, relation, target)
+                self.put(row, relation, row if target == old_row else target)
+            for text, name in self.names[old_row].items():
                 self.name(row, text, name)
-            self.counts["types added"] += len(self.kinds[gone] - self.kinds[row])
-            self.kinds[row].update(self.kinds[gone])
-            if (description := self.description_of(gone)) and not self.description_of(row):
+            self.counts["types added"] += len(self.kinds[old_row] - self.kinds[row])
+            self.kinds[row].update(self.kinds[old_row])
+            if (description := self.description_of(old_row)) and not self.description_of(row):
                 self.descriptions[row] = description
-            self.clear(gone)
-            self.deleted.add(gone)
-            self.survivors[gone] = row
-            self.redirects[self.id_of(gone)] = row
+            self.clear(old_row)
+            self.deleted.add(old_row)
+            self.survivors[old_row] = row
+            self.redirects[self.id_of(old_row)] = row
         self.redirects[old] = row
         self.counts["entities merged"] += 1
 
@@ -273,9 +273,9 @@ class Draft:
     def name(self, row: int, text: str, name: _DraftName) -> None:
         """Add a name to an entity, with the languages in which it is a name or an alias."""
         names = self.names[row]
-        rank, own = names.get(text, _DraftName(name.rank, {}))
-        self.counts["names added"] += text not in names or not own.keys() >= name.parts.keys()
-        merged = own | {tag: is_alias and own.get(tag, True) for tag, is_alias in name.parts.items()}
+        rank, languages = names.get(text, _DraftName(name.rank, {}))
+        self.counts["names added"] += text not in names or not languages.keys() >= name.parts.keys()
+        merged = languages | {tag: is_alias and languages.get(tag, True) for tag, is_alias in name.parts.items()}
         names[text] = _DraftName(min(rank, name.rank), merged)
 
     def add_name(self, entity_id: str, text: str, rank: int, language: str = "") -> None:
@@ -287,14 +287,14 @@ class Draft:
 
     def bearers(self, texts: Collection[str]) -> dict[str, set[int]]:
         """Return the entities with each name, ignoring case, including changes of this draft."""
-        found: dict[str, set[int]] = {text.lower(): set() for text in texts}
+        rows_by_name: dict[str, set[int]] = {text.lower(): set() for text in texts}
         matches = chain.from_iterable(self.kb.lookup([*{normal_form(text) for text in texts}]).values())
         stored = ((match.name.lower(), row) for match in matches for row in match.entities.tolist())
         drafted = ((text.lower(), row) for row, names in self.names.items() for text in names)
         for name, row in chain((pair for pair in stored if pair[1] not in self.names), drafted):
-            if name in found and row not in self.deleted:
-                found[name].add(row)
-        return found
+            if name in rows_by_name and row not in self.deleted:
+                rows_by_name[name].add(row)
+        return rows_by_name
 
     def remove_name(self, entity_id: str, text: str) -> None:
         row = self.find(entity_id)
@@ -343,7 +343,9 @@ class Draft:
         """Remove the types of an entity, all or one."""
         row = self.find(entity_id)
         wanted = None if kind is None else self.type_rows.get(kind, -1)
-        kinds = set() if row is None else {own for own in self.kinds[row] if wanted in (None, own)}
+        kinds = (
+            set() if row is None else {row_of_type for row_of_type in self.kinds[row] if wanted in (None, row_of_type)}
+        )
         if row is None or not kinds:
             self.miss("types", f"{entity_id} {kind or ''}".rstrip())
             return

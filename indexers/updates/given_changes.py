@@ -26,8 +26,8 @@ def given_sources(
     with temporary_folder() as folder:
         sources = [
             source
-            for kind, given in changes_by_kind.items()
-            for source in _update_sources(kind, given, folder / f"{kind}.jsonl", columns)
+            for kind, changes in changes_by_kind.items()
+            for source in _update_sources(kind, changes, folder / f"{kind}.jsonl", columns)
         ]
         if not sources:
             raise BadArgument("give at least one change, such as add or remove", name="add")
@@ -42,24 +42,24 @@ def compact_given(kb: str | Path, *, memory: str) -> None:
     compact(Path(kb), watch=BuildProgress(), memory=memory)
 
 
-def _update_sources(kind: str, given: Any, path: Path, columns: Mapping[str, str]) -> Iterator[UpdateSource]:
+def _update_sources(kind: str, changes: Any, path: Path, columns: Mapping[str, str]) -> Iterator[UpdateSource]:
     """Yield the files of a kind of changes, or the file they are written to."""
     if kind in ("add", "remove"):
-        yield from _changes_of(kind, given, path)
+        yield from _changes_of(kind, changes, path)
         return
     rows = kind.removeprefix("remove_")
     role: Role = "remove" if rows != kind else "add"
-    yield from (UpdateSource(source, role) for source in sources_of(rows, given, path, columns))
+    yield from (UpdateSource(source, role) for source in sources_of(rows, changes, path, columns))
 
 
-def _changes_of(kind: str, given: Any, path: Path) -> Iterator[UpdateSource]:
+def _changes_of(kind: str, changes: Any, path: Path) -> Iterator[UpdateSource]:
     """Yield files of records or ids, or the file they are written to."""
     role: Role = "changes" if kind == "add" else "gone"
-    if isinstance(given, Path) or (isinstance(given, str) and (kind == "add" or Path(given).is_file())):
-        given = [Path(given)]
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    if isinstance(changes, Path) or (isinstance(changes, str) and (kind == "add" or Path(changes).is_file())):
+        changes = [Path(changes)]
+    if isinstance(changes, str | bytes) or not isinstance(changes, Iterable):
         raise BadArgument(f"{kind}: expected a path or several {'records' if kind == 'add' else 'ids'}", name=kind)
-    remaining = iter(given)
+    remaining = iter(changes)
     first = next(remaining, None)
     if first is None:
         return

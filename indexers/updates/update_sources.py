@@ -169,8 +169,8 @@ def _apply(draft: Draft, batch: RecordBatch, role: Role) -> int:
 def _read_lines_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> Skips:
     """Make the changes of a file of records or ids, line by line."""
     if part.role == "changes" and suffix_of(part.source.path) in (*TEXT_TABLES, *BINARY):
-        found = f"{part.source.name}: found a table, expected changes as JSON Lines; {_OF_TABLES}"
-        raise WrongFormat(found, path=str(part.source.path))
+        problem = f"{part.source.name}: found a table, expected changes as JSON Lines; {_OF_TABLES}"
+        raise WrongFormat(problem, path=str(part.source.path))
     skips = Skips(part.source.name, options.max_bad)
     lines = _text_lines(part.source, skips)
     languages = Languages.read(options.language)
@@ -243,8 +243,8 @@ def _changes_of(entity: str, record: Mapping[str, Any], languages: Languages) ->
         for tag, text in _spoken_texts(record, field):
             place = languages.rank(tag)
             # Names in an unlisted language rank after all others.
-            own = rank or (len(languages.tags) if place is None else place)
-            yield _EntityChange("add_name", entity, _name_of(text, field), own, tag)
+            name_rank = rank or (len(languages.tags) if place is None else place)
+            yield _EntityChange("add_name", entity, _name_of(text, field), name_rank, tag)
     for kind in _texts_of(record, "types"):
         yield _EntityChange("add_type", entity, canonical_property(kind, beside=entity))
     if "description" in record:

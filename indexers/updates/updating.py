@@ -157,7 +157,7 @@ _LANGUAGE = "language "
 def _tally(kb: KnowledgeBase, rows: EntityRows) -> Counter[str]:
     """Count the facts, names, and languages of names of some entities."""
     spoken, incoming = kb.names_of(rows), kb.incoming_counts(rows)
-    facts, names = kb.fact_counts(rows), np.array([len(own) for own in spoken], dtype=np.int64)
+    facts, names = kb.fact_counts(rows), np.array([len(names_of) for names_of in spoken], dtype=np.int64)
     types, is_object = (
         np.diff(kb.types_of(rows).starts),
         np.zeros(len(rows), bool) if incoming is None else incoming > 0,
@@ -179,5 +179,5 @@ def _tally(kb: KnowledgeBase, rows: EntityRows) -> Counter[str]:
         "entities_without_types": np.count_nonzero(is_entity & (types == 0)),
     }
     counts = Counter({name: int(count) for name, count in sums.items()})
-    counts.update(_LANGUAGE + tag for own in spoken for name in own for tag in name.languages)
+    counts.update(_LANGUAGE + tag for names_of in spoken for name in names_of for tag in name.languages)
     return counts

@@ -51,8 +51,8 @@ class EncoderTask:
         counts: dict[str, Counter[int]] = {}
         for text, relation in zip(texts, gold.tolist(), strict=True):
             counts.setdefault(text, Counter())[relation] += 1
-        asked = torch.tensor([golds.total() for golds in counts.values()], dtype=torch.float32)
-        self.weights = asked / asked.mean()
+        totals = torch.tensor([golds.total() for golds in counts.values()], dtype=torch.float32)
+        self.weights = totals / totals.mean()
         # The relations of each text, and the share of each.
         self.golds = [(list(golds), torch.tensor(list(golds.values())) / golds.total()) for golds in counts.values()]
         self.tokens = self.network.encoder.tokens(list(counts))

@@ -274,11 +274,11 @@ class TransformerConfig:
         }
         linear = {"attention": (3 * dim, dim), "attended": (dim, dim), "hidden": (hidden, dim), "output": (dim, hidden)}
         for number in range(self.layers):
-            own = f"layers.{number}."
+            prefix = f"layers.{number}."
             for name, (rows, columns) in linear.items():
-                shapes |= {f"{own}{name}.weight": (rows, columns), f"{own}{name}.bias": (rows,)}
+                shapes |= {f"{prefix}{name}.weight": (rows, columns), f"{prefix}{name}.bias": (rows,)}
             for norm in ("first_norm", "second_norm"):
-                shapes |= {f"{own}{norm}.{kind}": (dim,) for kind in ("weight", "bias")}
+                shapes |= {f"{prefix}{norm}.{kind}": (dim,) for kind in ("weight", "bias")}
         return shapes | ({"distances.weight": (self.distances, self.heads)} if self.distances else {})
 
 
@@ -291,22 +291,22 @@ def name_weights(weights: Weights, config: TransformerConfig, family: str) -> di
         positions = positions + named["embeddings.token_type_embeddings.weight"][0]
     result = {**words, "positions.weight": positions, **_affine(named, "norm", "embeddings.LayerNorm")}
     for number in range(config.layers):
-        own, its = f"layers.{number}.", f"encoder.layer.{number}."
+        prefix, source = f"layers.{number}.", f"encoder.layer.{number}."
         for kind in ("weight", "bias"):
-            parts = [named[f"{its}attention.self.{part}.{kind}"] for part in ("query", "key", "value")]
-            result[f"{own}attention.{kind}"] = np.concatenate(parts)
-        result |= _affine(named, f"{own}attended", f"{its}attention.output.dense")
-        result |= _affine(named, f"{own}first_norm", f"{its}attention.output.LayerNorm")
-        result |= _affine(named, f"{own}hidden", f"{its}intermediate.dense")
-        result |= _affine(named, f"{own}output", f"{its}output.dense")
-        result |= _affine(named, f"{own}second_norm", f"{its}output.LayerNorm")
+            parts = [named[f"{source}attention.self.{part}.{kind}"] for part in ("query", "key", "value")]
+            result[f"{prefix}attention.{kind}"] = np.concatenate(parts)
+        result |= _affine(named, f"{prefix}attended", f"{source}attention.output.dense")
+        result |= _affine(named, f"{prefix}first_norm", f"{source}attention.output.LayerNorm")
+        result |= _affine(named, f"{prefix}hidden", f"{source}intermediate.dense")
+        result |= _affine(named, f"{prefix}output", f"{source}output.dense")
+        result |= _affine(named, f"{prefix}second_norm", f"{source}output.LayerNorm")
     if config.distances:
         result["distances.weight"] = named["encoder.relative_attention_bias.weight"]
     return result
 
 
-def _affine(named: Mapping[str, NDArray[np.float32]], own: str, its: str) -> dict[str, NDArray[np.float32]]:
-    return {f"{own}.{kind}": named[f"{its}.{kind}"] for kind in ("weight", "bias")}
+def _affine(named: Mapping[str, NDArray[np.float32]], prefix: str, source: str) -> dict[str, NDArray[np.float32]]:
+    return {f"{prefix}.{kind}": named[f"{source}.{kind}"] for kind in ("weight", "bias")}
 
 
 def _as_bert(name: str, family: str) -> str:

@@ -230,8 +230,8 @@ def _read_marked(kb: KnowledgeBase, questions: Sequence[MarkedQuestion]) -> Exam
         mention = next((span for span in spans if (span.start, span.end) == (marked.start, marked.end)), None)
         matches = kb.lookup([mention.form]).get(mention.form, ()) if mention else ()
         subject = int(matches[0].entities[0]) if matches else -1
-        own = kb.relations_of(np.array([subject] if matches else [], dtype=np.uint32)).values
+        known_relations = kb.relations_of(np.array([subject] if matches else [], dtype=np.uint32)).values
         mentions.append(mention)
         subjects.append(subject)
-        relations.append(int(own[0]) if len(own) else 0)
+        relations.append(int(known_relations[0]) if len(known_relations) else 0)
     return Examples(list(questions), mentions, np.array(subjects), np.array(relations), 0, "")

@@ -175,7 +175,7 @@ def read_weights(path: Path) -> dict[str, NDArray[Any]]:
 def _read_array(
     numbers: NDArray[np.uint8], *, dtype: str, shape: list[int], data_offsets: tuple[int, int]
 ) -> NDArray[Any]:
-    own = numbers[slice(*data_offsets)]
+    raw = numbers[slice(*data_offsets)]
     if dtype == "BF16":  # The upper half of a float32.
-        return (own.view("<u2").astype(np.uint32) << 16).view(np.float32).reshape(shape)
-    return own.view(_DTYPES[dtype]).reshape(shape)
+        return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32).reshape(shape)
+    return raw.view(_DTYPES[dtype]).reshape(shape)

@@ -54,12 +54,12 @@ def resolve_device(name: str) -> torch.device:
         device = torch.device(name)
     except RuntimeError as error:
         raise UnknownDevice(f"no device {name!r}; known: {_KNOWN}", name=name) from error
-    there = {
+    available = {
         "cpu": True,
         "cuda": (device.index or 0) < torch.cuda.device_count(),
         "mps": torch.backends.mps.is_available(),
     }
-    if not there.get(device.type, False):
+    if not available.get(device.type, False):
         raise UnknownDevice(
             f"device {name!r} is not there: this torch ({torch.__version__}) sees {torch.cuda.device_count()} CUDA "
             "devices; use cpu",

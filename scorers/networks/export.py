@@ -46,12 +46,12 @@ def export_graph(network: nn.Module, inputs: Mapping[str, tuple[Tensor, Sequence
             dynamic_axes={name: dict(enumerate(sizes)) for name, (_, sizes) in inputs.items()},
         )
     model = onnx.load_from_string(written.getvalue())
-    graph, own = model.graph, network.state_dict()
+    graph, state = model.graph, network.state_dict()
     # A session copies its weights but not its inputs, so tables of words stay memory-mapped.
     tables = [f"{name}.weight" for name, module in network.named_modules() if isinstance(module, nn.Embedding)]
-    for weight in [value for value in graph.input if value.name in own]:
+    for weight in [value for value in graph.input if value.name in state]:
         graph.input.remove(weight)
-        graph.initializer.add(name=weight.name, dims=own[weight.name].shape, data_type=onnx.TensorProto.FLOAT)
+        graph.initializer.add(name=weight.name, dims=state[weight.name].shape, data_type=onnx.TensorProto.FLOAT)
     for table in [tensor for tensor in graph.initializer if tensor.name in tables]:
         graph.initializer.remove(table)
         graph.input.append(onnx.helper.make_tensor_value_info(table.name, onnx.TensorProto.FLOAT, table.dims))
@@ -60,11 +60,13 @@ def export_graph(network: nn.Module, inputs: Mapping[str, tuple[Tensor, Sequence
     for node in graph.node:
         if node.op_type == "GRU":
             node.input[4] = "lengths"
-    given = [tensor for tensor in graph.initializer if tensor.name in own or len(tensor.raw_data) > _SMALL]
-    laid_out = {tensor.name: np.array(numpy_helper.to_array(tensor)) for tensor in given if tensor.name not in own}
-    for tensor in given:
+    constants = [tensor for tensor in graph.initializer if tensor.name in state or len(tensor.raw_data) > _SMALL]
+    laid_out = {
+        tensor.name: np.array(numpy_helper.to_array(tensor)) for tensor in constants if tensor.name not in state
+    }
+    for tensor in constants:
         # Only declared: the session receives the values.
         tensor.ClearField("raw_data")
         tensor.data_location = onnx.TensorProto.EXTERNAL
         tensor.external_data.add(key="location", value="memory")
-    return Graph(model.SerializeToString(), [tensor.name for tensor in given], tables), laid_out
+    return Graph(model.SerializeToString(), [tensor.name for tensor in constants], tables), laid_out

@@ -66,11 +66,11 @@ class WordEmbedding(nn.Embedding):
         rows = [(row, known[word]) for word, row in self.rows.items() if word in known]
         if not rows:
             return
-        own, in_vectors = np.array(rows).T
+        known_rows, in_vectors = np.array(rows).T
         dim = min(self.embedding_dim, words.vectors.shape[1])
         with torch.no_grad():
-            self.weight[torch.from_numpy(own), :dim] = torch.from_numpy(words.vectors[in_vectors, :dim])
-            self.weight[torch.from_numpy(own), dim:] *= spare / _RANGE
+            self.weight[torch.from_numpy(known_rows), :dim] = torch.from_numpy(words.vectors[in_vectors, :dim])
+            self.weight[torch.from_numpy(known_rows), dim:] *= spare / _RANGE
 
     def look_up(self, texts: _Texts) -> Tensor:
         """Return the rows of texts of one length: (batch, length)."""

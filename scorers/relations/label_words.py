@@ -58,14 +58,14 @@ class LabelWords:
     def __init__(self, labels: Sequence[str], lexicon: Lexicon) -> None:
         self.lexicon = lexicon
         self.stem = partial(stem, lexicon.language)
-        own = [self.stems(label) for label in labels]
-        frequency = Counter(word for stems in own for word in stems)
+        stems_of = [self.stems(label) for label in labels]
+        frequency = Counter(word for stems in stems_of for word in stems)
         self.words = sorted(frequency)
         self.backwards = sorted((word[::-1], at) for at, word in enumerate(self.words))
         places = {word: at for at, word in enumerate(self.words)}
         rarity = {word: math.log(1 + len(labels) / count) for word, count in frequency.items()}
         columns: list[tuple[list[int], list[float]]] = [([], []) for _ in self.words]
-        for row, stems in enumerate(own):
+        for row, stems in enumerate(stems_of):
             length = math.sqrt(sum(rarity[word] for word in stems))
             for word in stems:
                 rows, weights = columns[places[word]]
@@ -111,10 +111,10 @@ class LabelWords:
         stem = self.stem(end)
         weights: dict[int, float] = {}
         if len(start) >= least:
-            weights |= {at: _part_weight(start, own) for at, own in self.starting(self.words, start)}
+            weights |= {at: _part_weight(start, word) for at, word in self.starting(self.words, start)}
         for ending in {end, stem}:
             if len(ending) >= least:
-                weights |= {self.backwards[at][1]: _part_weight(ending, own) for at, own in self.ending(ending[::-1])}
+                weights |= {self.backwards[at][1]: _part_weight(ending, word) for at, word in self.ending(ending[::-1])}
         at = bisect_left(self.words, stem)
         return weights | ({at: 1.0} if self.words[at : at + 1] == [stem] else {})
 

@@ -52,10 +52,14 @@ class LexicalScorer:
     def __init__(self, relations: Sequence[str]) -> None:
         self.count = len(relations)
         languages = [language_of(relation) for relation in relations]
-        rows = {language: np.flatnonzero([own == language for own in languages]) for language in sorted(set(languages))}
+        rows = {
+            language: np.flatnonzero([members == language for members in languages])
+            for language in sorted(set(languages))
+        }
         english = rows.pop(ENGLISH, np.empty(0, dtype=np.int64))
         self.others = [
-            (own, LabelWords([relations[row] for row in own.tolist()], lexicon(tag))) for tag, own in rows.items()
+            (members, LabelWords([relations[row] for row in members.tolist()], lexicon(tag)))
+            for tag, members in rows.items()
         ]
         self.english = english if rows else slice(None)
         self.columns = _relation_columns(tuple(relations[row] for row in english.tolist()))
@@ -65,13 +69,13 @@ class LexicalScorer:
         columns = self.columns
         for whole, question in zip(scores, questions, strict=True):
             context = question.context()
-            own = whole[self.english]
+            english = whole[self.english]
             for word, weight in hinted(context).items():
                 if word in columns:
                     relations, weights = columns[word]
-                    own[relations] += weight * weights
+                    english[relations] += weight * weights
             if self.others:
-                whole[self.english] = own
+                whole[self.english] = english
             for rows, words in self.others:
                 whole[rows] = words.score(context)
         return scores

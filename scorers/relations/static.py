@@ -56,8 +56,8 @@ class StaticScorer:
 
     def __init__(self, relations: Sequence[str]) -> None:
         parts = [relation_parts(relation) for relation in relations]
-        names = [[word for part in own for word in part] for own in parts]
-        lasts = [[word for part in own[-2:] for word in part] for own in parts]
+        names = [[word for part in parts_of for word in part] for parts_of in parts]
+        lasts = [[word for part in parts_of[-2:] for word in part] for parts_of in parts]
         self.names = (encode_words(names) + encode_words(lasts)) / 2 * language_shares(relations)
         self.lexical = LexicalScorer(relations)
 
@@ -112,7 +112,7 @@ def word_pieces(word: str) -> tuple[int, ...]:
 
 
 def _split_part(part: str) -> Iterator[int]:
-    rows, start, found = token_vectors().rows, 0, []
+    rows, start, pieces = token_vectors().rows, 0, []
     if len(part) > _LONGEST_WORD:
         return iter((rows[_UNKNOWN],))
     while start < len(part):
@@ -120,6 +120,6 @@ def _split_part(part: str) -> Iterator[int]:
         end = next((end for end in range(len(part), start, -1) if prefix + part[start:end] in rows), None)
         if end is None:
             return iter((rows[_UNKNOWN],))
-        found.append(rows[prefix + part[start:end]])
+        pieces.append(rows[prefix + part[start:end]])
         start = end
-    return iter(found)
+    return iter(pieces)

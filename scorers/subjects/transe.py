@@ -124,9 +124,9 @@ def nearest_rows(targets: Tensor, pieces: Iterable[tuple[int, Tensor]], *, count
     for first, piece in pieces:
         # The nearest so far compete with those of this piece.
         distances = torch.cat([distances, torch.cdist(targets, piece)], dim=1)
-        own = torch.arange(first, first + len(piece), device=targets.device).expand(len(targets), -1)
+        piece_rows = torch.arange(first, first + len(piece), device=targets.device).expand(len(targets), -1)
         distances, nearest = distances.topk(min(count, distances.shape[1]), largest=False)
-        rows = torch.cat([rows, own], dim=1).gather(1, nearest)
+        rows = torch.cat([rows, piece_rows], dim=1).gather(1, nearest)
     return rows
 
 

@@ -112,12 +112,12 @@ def _match_vectors(
             "%s: %d of %d ids are not in the knowledge base and left out, the first %r",
             *(ids, len(names) - len(known), len(names), strange),
         )
-    own, places = np.array(known, dtype=np.int64).T
+    entity_rows, places = np.array(known, dtype=np.int64).T
     # Rows ascend, so that repeated entities are adjacent.
-    twice = np.flatnonzero(own[1:] == own[:-1])
+    twice = np.flatnonzero(entity_rows[1:] == entity_rows[:-1])
     if len(twice):
         raise BadVectors(f"{ids}: {names[places[twice[0]]]!r} stands twice, expected each id once")
-    return GivenVectors(own.astype(np.uint32), places, table, "-".join(map(file_digest, (vectors, ids))))
+    return GivenVectors(entity_rows.astype(np.uint32), places, table, "-".join(map(file_digest, (vectors, ids))))
 
 
 def take_over_vectors(kb: KnowledgeBase, vectors: GivenVectors, *, models: Path) -> _TakenOver:
