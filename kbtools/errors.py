@@ -1,4 +1,4 @@
-"""Errors, as one tree: a class for each fact that a caller can act on.
+"""The tree of errors, with a class for each case that a caller can handle.
 
 KBToolsError
 ├── InputError      SourceMissing, SourceEmpty, SourceDamaged, WrongFormat, BadLine, TooManyBadLines
@@ -28,7 +28,7 @@ class KBToolsError(Exception):
 
     @classmethod
     def at(cls, path: object, problem: str, *, line: int | None = None) -> Self:
-        """Return the error of a file or a folder, or of a line of a file."""
+        """Return an error about a file or a folder, or about a line of a file."""
         if line is None:
             return cls(f"{path}: {problem}", path=str(path))
         return cls(f"{path}:{line}: {problem}", path=str(path), line=line)
@@ -42,7 +42,7 @@ class InputError(KBToolsError):
 
 
 class SourceMissing(InputError):
-    """A source that is not there, or is no file."""
+    """A source that does not exist, or is not a regular file."""
 
 
 class SourceEmpty(InputError):
@@ -50,19 +50,19 @@ class SourceEmpty(InputError):
 
 
 class SourceDamaged(InputError):
-    """A compressed source that ends early or does not unpack."""
+    """A compressed source that is truncated or damaged."""
 
 
 class WrongFormat(InputError):
-    """A source that is not in the format its option expects."""
+    """A source in another format than its option expects."""
 
 
 class BadLine(InputError):
-    """A line that cannot be read, where the caller asked to stop at the first."""
+    """An unreadable line, if the caller wants to stop at the first."""
 
 
 class TooManyBadLines(InputError):
-    """A source with more unreadable lines than are allowed."""
+    """A source with more unreadable lines than allowed."""
 
 
 class BuildError(KBToolsError):
@@ -82,35 +82,35 @@ class OutputUnusable(BuildError):
 
 
 class MemoryExhausted(BuildError):
-    """Work tables of a build, vectors or facts that do not fit in the memory that they may use."""
+    """Work tables, vectors or facts that do not fit in the allowed memory."""
 
 
 class DiskFull(BuildError):
-    """A disk that filled up while something was written."""
+    """A disk that became full during a write."""
 
 
 class ServerError(KBToolsError):
-    """A cluster that does not do what it was asked."""
+    """A failed request to a cluster."""
 
 
 class Unreachable(ServerError):
-    """A cluster that refused, cut the connection or took too long, or whose TLS did not agree."""
+    """A connection to a cluster that was refused, closed or timed out, or a failure of TLS."""
 
 
 class NotAllowed(ServerError):
-    """Credentials that a cluster does not take, or that lack a privilege."""
+    """Credentials that a cluster rejects, or that lack a privilege."""
 
 
 class WrongServer(ServerError):
-    """A server that is no Elasticsearch, or of a version that this kbtools does not speak to."""
+    """A server that is not Elasticsearch, or has an unsupported version."""
 
 
 class BulkFailed(ServerError):
-    """Documents that a cluster rejected, counted, with the first of each kind."""
+    """Documents that a cluster rejected: their number, and the first of each kind."""
 
 
 class NameTaken(ServerError):
-    """An index that has the name already and that kbtools did not make."""
+    """An existing index of the same name that kbtools did not create."""
 
 
 class KBMissing(KBToolsError):
@@ -130,23 +130,23 @@ class IncomingMissing(KBToolsError):
 
 
 class UnknownEntity(KBToolsError):
-    """An id that the knowledge base does not hold."""
+    """An id that is not in the knowledge base."""
 
 
 class BadArgument(KBToolsError, ValueError):
-    """An argument of a call that is of another type or out of range."""
+    """An argument of another type, or out of range."""
 
 
 class NoIRI(KBToolsError, ValueError):
-    """An id that no SPARQL query can name."""
+    """An id that cannot be written in a SPARQL query."""
 
 
 class UnknownType(KBToolsError):
-    """A type that the knowledge base does not hold."""
+    """A type that is not in the knowledge base."""
 
 
 class UnknownLanguage(KBToolsError):
-    """A language that no name of the knowledge base is in."""
+    """A language without names in the knowledge base."""
 
 
 class UnknownPlugin(KBToolsError):
@@ -158,7 +158,7 @@ class BrokenPlugin(KBToolsError):
 
 
 class UntrustedPlugin(KBToolsError):
-    """A file that names a class which is no installed plugin."""
+    """A file that names a class other than an installed plugin."""
 
 
 class MissingDependency(KBToolsError):
@@ -170,7 +170,7 @@ class ModelError(KBToolsError):
 
 
 class ModelMissing(ModelError):
-    """A folder of models that is not there, or holds no model of a name."""
+    """A missing folder of models, or one without a model of that name."""
 
 
 class ModelUnusable(ModelError):
@@ -178,11 +178,11 @@ class ModelUnusable(ModelError):
 
 
 class CheckpointMismatch(ModelError):
-    """A model that knows other relations or types than the knowledge base has."""
+    """A model trained on other relations or types than the knowledge base has."""
 
 
 class RequestError(KBToolsError):
-    """A request that the server turns away."""
+    """A request that the server refuses."""
 
 
 class RequestTooLarge(RequestError):
@@ -198,11 +198,11 @@ class AnswerTooSlow(RequestError):
 
 
 class ServerBusy(RequestError):
-    """A server that has as many answers to compute as may wait."""
+    """A server whose queue is full."""
 
 
 class RequestForbidden(RequestError):
-    """A request by a name, or for a page of another site, that the server does not answer."""
+    """A request with a host name, or from another site, that the server does not serve."""
 
 
 class TrainingError(KBToolsError):
@@ -210,39 +210,39 @@ class TrainingError(KBToolsError):
 
 
 class BadQuestions(TrainingError):
-    """Question files that cannot be learned from."""
+    """Question files without anything to learn."""
 
 
 class NothingToLearn(TrainingError):
-    """A knowledge base or questions without what a model learns from."""
+    """A knowledge base or questions without what a model needs."""
 
 
 class BadVectors(TrainingError):
-    """Word or entity vectors that are not what they should be."""
+    """Invalid word or entity vectors."""
 
 
 class BadSetting(TrainingError):
-    """A setting that does not exist, or a value that it cannot have."""
+    """An unknown setting, or an invalid value."""
 
 
 class NonFiniteLoss(TrainingError):
-    """A batch whose loss is no number."""
+    """A batch whose loss is not a finite number."""
 
 
 class BadLaunch(TrainingError):
-    """Processes of a launcher that see different files."""
+    """Processes of a launcher with different files."""
 
 
 class UnknownDevice(TrainingError):
-    """A device that is not there."""
+    """A device that this machine or this torch does not have."""
 
 
 class DeviceFull(TrainingError):
-    """A device whose memory does not hold a batch."""
+    """A batch that does not fit into the device's memory."""
 
 
 class RunError(KBToolsError):
-    """A comparison that cannot go on, or cannot be read."""
+    """A comparison that cannot continue, or cannot be read."""
 
 
 class RunMissing(RunError):

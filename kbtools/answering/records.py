@@ -34,7 +34,7 @@ class EntityMatch(Record):
 class LookupResult(Record):
     """The entities with a name, best first, restricted to `type` if one was asked for.
 
-    `languages` are the languages asked for; `other_languages` tells that no name in these matched, so that names in
+    `languages` are the languages asked for; `other_languages` is True if no name in these matched, so that names in
     others were used.
     """
 

@@ -127,11 +127,11 @@ class Result:
 
     Candidates are sorted best first; the first `tied` of them have equal scores. If equally likely candidates have
     different answers, the result has no answer: `readings` lists the readings among the candidates, `readings_total`
-    counts all. `answered` is False then, without candidates, and if `confidence` is below the threshold of the
+    counts all. `answered` is False in this case, without candidates, and if `confidence` is below the threshold of the
     question. `doubtful` marks a question without one likely answer. `type` is the type that subjects had to have;
-    `inverse` tells that facts were also read backwards. `without_facts` lists the entities named by a question without
+    `inverse` is True if facts were also read backwards. `without_facts` lists the entities named by a question without
     candidates that have no facts to read. `bearers_left_out` counts the entities left out because their name has
-    thousands of bearers. `languages` are the languages asked for, and `other_languages` tells that names in others were
+    thousands of bearers. `languages` are the languages asked for, and `other_languages` is True if names in others were
     used because these gave no candidate. `scored_by` names the relation scorers that ranked this question, if the
     system has some that run only in doubt. `taught` counts the taught questions that the system learned from, None if
     there are none. `suggestions` lists entities that have a word of the question in their name, if it names none.

@@ -116,7 +116,7 @@ class KnowledgeBase(Protocol):
         ...
 
     def relations_of(self, entities: EntityRows) -> Grouped:
-        """Return the distinct relations of which each entity is a subject, ascending."""
+        """Return the distinct relations with each entity as subject, ascending."""
         ...
 
     def types_of(self, entities: EntityRows) -> Grouped:
@@ -128,7 +128,7 @@ class KnowledgeBase(Protocol):
         ...
 
     def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
-        """Return the number of facts of which each entity is the subject."""
+        """Return the number of facts with each entity as subject."""
         ...
 
     def names_of(self, entities: EntityRows) -> list[list[SpokenName]]:
@@ -157,15 +157,15 @@ class KnowledgeBase(Protocol):
         ...
 
     def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64] | None:
-        """Return the number of facts of which each entity is the object, None without an index of them."""
+        """Return the number of facts with each entity as object, None without an index of them."""
         ...
 
     def incoming_relations_of(self, entities: EntityRows) -> Grouped:
-        """Return the distinct relations of which each entity is an object, ascending."""
+        """Return the distinct relations with each entity as object, ascending."""
         ...
 
     def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
-        """Return the facts of which each entity is the object; raise IncomingMissing without an index of them."""
+        """Return the facts with each entity as object; raise IncomingMissing without an index of them."""
         ...
 
     def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:

@@ -14,7 +14,7 @@ EntityRows = NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IncomingFacts:
-    """The facts of which an entity is the object, by relation, then subject: rows, (facts,) each."""
+    """The facts with an entity as object, by relation, then subject: rows, (facts,) each."""
 
     relations: NDArray[np.uint32]
     subjects: EntityRows

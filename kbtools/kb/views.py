@@ -187,7 +187,7 @@ class BothWays(View):
         return tuple(self.kb.relation_names) * 2
 
     def relations_of(self, entities: EntityRows) -> Grouped:
-        """Return the relations of each entity, then the inverses of those of which it is an object."""
+        """Return the relations with each entity as subject, then the inverses of those with it as object."""
         stored, incoming = self.kb.relations_of(entities), self.kb.incoming_relations_of(entities)
         places = np.arange(len(entities))
         owners = np.concatenate([np.repeat(places, np.diff(both.starts)) for both in (stored, incoming)])
@@ -211,7 +211,7 @@ class BothWays(View):
         return [objects[pair] for pair in pairs]
 
     def fact_counts(self, entities: EntityRows) -> NDArray[np.int64]:
-        """Return the number of facts of which each entity is the subject or the object."""
+        """Return the number of facts with each entity as subject or object."""
         incoming = self.kb.incoming_counts(entities)
         assert incoming is not None  # checked in __init__
         return self.kb.fact_counts(entities) + incoming

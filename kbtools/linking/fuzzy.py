@@ -324,7 +324,7 @@ def _slip_spans(question: Question, unknown: set[int], counts: Mapping[str, int]
 
 
 def _inner_spans(question: Question, strict: Sequence[Link | StrictMatch]) -> list[Ngram]:
-    """Return parts of words in scripts without spaces to look up fuzzily, for words of which no part is a name."""
+    """Return parts of words in scripts without spaces to look up fuzzily, for words without a part that is a name."""
     if question.text.isascii():
         return []
     linked = [range(link.ngram.first, link.ngram.last + 1) for link in strict]

@@ -107,9 +107,9 @@ class Parts:
         )
 
     def system(self, **names: Unpack[PartNames]) -> System:
-        """Return the system with the named parts; others are those that training chose, or else the defaults.
+        """Return the system with the named parts; training chose the other parts, or they are the defaults.
 
-        Weights and ranker are those that training chose for exactly these parts. Raises ModelMissing if the ranker was
+        Weights and ranker were chosen by training for exactly these parts. Raises ModelMissing if the ranker was
         not fitted for them, UnknownPlugin, and BadArgument for a name that is not a str.
         """
         for argument, name in names.items():

@@ -1,4 +1,4 @@
-"""A subject scorer: who has many names is spoken of more."""
+"""A subject scorer: entities with many names are more popular."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from kbtools.text.question import MarkedQuestion
 
 
 class AliasCount:
-    """Score a subject by the logarithm of the number of its names."""
+    """A scorer by the logarithm of the number of a subject's names."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb

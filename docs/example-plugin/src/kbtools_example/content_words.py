@@ -1,4 +1,4 @@
-"""A tagger that needs no training: a mention is made of content words."""
+"""A tagger that needs no training: mentions consist of content words."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from kbtools.text.question import Question
 
 
 class ContentWords:
-    """Hold a span the more probable the more content words it has, and the less the more function words."""
+    """A tagger that prefers spans with many content words and few function words."""
 
     def __init__(self, kb: KnowledgeBase) -> None: ...
 
@@ -20,7 +20,7 @@ class ContentWords:
         return [self.spans_of(words_of(question)) for question in questions]
 
     def spans_of(self, words: Sequence[str]) -> NDArray[np.float64]:
-        """Give log p(w|q): (words, words), minus infinity where a span would end before it begins."""
+        """Return log p(w|q): (words, words), minus infinity if a span would end before it begins."""
         gains = [-2.0 if word in FUNCTION_WORDS else 1.0 for word in words]
         until = np.cumsum([0.0, *gains])
         sums = np.where(np.triu(np.ones((len(words), len(words)))) == 1, until[1:] - until[:-1, np.newaxis], -np.inf)

@@ -1,4 +1,4 @@
-"""A scorer with a network of its own: the greatest value of each dimension over a question's word vectors."""
+"""A scorer with its own network: the largest value of each dimension over the word vectors of a question."""
 
 from torch import Tensor
 
@@ -7,7 +7,7 @@ from kbtools.scorers.relations.relation import RelationNetwork
 
 
 class EmbedMax(WordEncoder):
-    """The greatest value of each dimension over the words."""
+    """The largest value of each dimension over the words."""
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Tokens (batch, length) -> (batch, dim)."""

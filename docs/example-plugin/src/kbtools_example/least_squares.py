@@ -10,11 +10,11 @@ from kbtools.ranking.features import Features
 from kbtools.ranking.model_store import Stamp, class_path, read_model, write_model
 
 SHARPNESS = 10.0
-"""Turns shares of right answers, 0 to 1, into log-probabilities apart enough to be told."""
+"""The factor from the predicted mark of a candidate, 0 to 1, to a log-probability."""
 
 
 class LeastSquares:
-    """A score that is linear in the features, with the least squared error of the marks of gold candidates."""
+    """A linear score of the features, fitted to the marks of gold candidates by least squares."""
 
     def __init__(self, weights: NDArray[np.float64]) -> None:
         self.weights = weights

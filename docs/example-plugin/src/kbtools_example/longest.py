@@ -10,7 +10,7 @@ from kbtools.text.question import Question
 
 
 class Longest:
-    """Keep the links of the longest mentions that link strictly."""
+    """A pruner that keeps the longest mentions that link strictly."""
 
     version: ClassVar[int] = 1
 
@@ -22,6 +22,6 @@ class Longest:
 
 
 def longest(links: Sequence[Link]) -> list[Link]:
-    """Keep the links of the longest mentions."""
+    """Return the links of the longest mentions."""
     most = max((link.end - link.start for link in links), default=0)
     return [link for link in links if link.end - link.start == most]

@@ -1,4 +1,4 @@
-"""A relation scorer that needs no training: the letter trigrams that a question shares with a relation's name."""
+"""A relation scorer that needs no training: letter trigrams that a question shares with a relation's name."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ def trigrams(text: str) -> set[str]:
 
 
 class TrigramOverlap:
-    """Score each relation by the share of its trigrams that the question has outside the mention."""
+    """A scorer by the share of a relation's trigrams that the question has outside the mention."""
 
     def __init__(self, relations: Sequence[str]) -> None:
         self.names = [trigrams(relation) for relation in relations]

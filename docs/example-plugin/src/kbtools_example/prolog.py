@@ -11,7 +11,7 @@ FACT = re.compile(r"(\w+)\((\w+), *(?:(\w+)|'([^']+)')\)\.")
 
 
 class PrologReader:
-    """Read a fact a line: of two entities, or of an entity and its name in quotes."""
+    """A reader of one fact per line: two entities, or an entity and its name in quotes."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".pl",)
 
