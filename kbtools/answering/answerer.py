@@ -328,18 +328,18 @@ class Answerer:
             ]
             seconds = (time.perf_counter() - begun) / len(batch)
             pairs = [ranking.likeliest for ranking in rankings]
-            objects = fetch_objects(self.kb, [pair for own in pairs for pair in own])
+            objects = fetch_objects(self.kb, [pair for likeliest in pairs for pair in likeliest])
             yield [
                 write_result(
                     opened,
                     ranking,
-                    [objects[pair] for pair in own],
+                    [objects[pair] for pair in likeliest],
                     limits,
                     type_row=type_row,
                     confidence=confidence,
                     seconds=seconds,
                 )
-                for ranking, own, confidence in zip(rankings, pairs, confidences, strict=True)
+                for ranking, likeliest, confidence in zip(rankings, pairs, confidences, strict=True)
             ]
 
     def teach(self, question: str, subject: str = "", relation: str = "", *, answer: str = "") -> TaughtQuestion:

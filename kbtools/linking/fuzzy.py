@@ -142,26 +142,26 @@ class Misspelling:
         """
         strict = [()] * len(questions) if strict is None else strict
         links: list[list[Link]] = [[] for _ in questions]
-        spans = {place: own for place, own in enumerate(self.spans(questions, strict)) if own}
+        spans = {place: ngrams for place, ngrams in enumerate(self.spans(questions, strict)) if ngrams}
         if not spans:
             return links
         linked = {
             place: np.concatenate(
-                [_NOBODY, *(keep_most_facts(self.kb, rows) for link in own for rows in link.entity_lists)]
+                [_NOBODY, *(keep_most_facts(self.kb, rows) for link in matches for rows in link.entity_lists)]
             )
-            for place, own in enumerate(strict)
+            for place, matches in enumerate(strict)
             if place in spans
         }
         weak = self.content.weak
-        named = ([ngram for ngram in own if _begins_and_ends_well(ngram, weak)] for own in spans.values())
+        named = ([ngram for ngram in ngrams if _begins_and_ends_well(ngram, weak)] for ngrams in spans.values())
         inverted = link_inverted(self.kb, list(named))
-        for place, own in zip(list(spans), inverted, strict=True):
-            if own:
-                links[place] = [link for link in own if not np.isin(link.entities, linked[place]).all()]
+        for place, inverted_links in zip(list(spans), inverted, strict=True):
+            if inverted_links:
+                links[place] = [link for link in inverted_links if not np.isin(link.entities, linked[place]).all()]
                 del spans[place]
-        spans = {place: own[:SPANS_TRIED] for place, own in spans.items()}
+        spans = {place: ngrams[:SPANS_TRIED] for place, ngrams in spans.items()}
         near = self.near_names(spans, cutoff=SLIPS_CUTOFF, edits_only=True)
-        far = {place: own for place, own in spans.items() if not near[place]}
+        far = {place: ngrams for place, ngrams in spans.items() if not near[place]}
         near |= self.near_names(far, cutoff=_SLIP_CUTOFF, edits_only=False)
         for place in [place for place in far if not near[place]]:
             inner = _inner_spans(questions[place], strict[place])
@@ -181,16 +181,16 @@ class Misspelling:
         self, spans: Mapping[int, Sequence[Ngram]], *, cutoff: float, edits_only: bool, shortest: int = 0
     ) -> dict[int, list[NearName]]:
         """Return the names that n-grams may be misspellings of, with one look-up for all questions."""
-        forms = [ngram.form for own in spans.values() for ngram in own]
+        forms = [ngram.form for ngrams in spans.values() for ngram in ngrams]
         similar = iter(self.kb.similar(forms, cutoff=cutoff, edits_only=edits_only) if forms else ())
         return {
             place: _nearest(
                 [
                     (ngram, [name for name in names if len(name.form) >= shortest and name.similarity >= cutoff])
-                    for ngram, names in zip(own, similar, strict=False)
+                    for ngram, names in zip(ngrams, similar, strict=False)
                 ]
             )
-            for place, own in spans.items()
+            for place, ngrams in spans.items()
         }
 
     def spans(self, questions: Sequence[Question], strict: Sequence[Sequence[Link | StrictMatch]]) -> list[list[Ngram]]:
@@ -198,13 +198,13 @@ class Misspelling:
 
         Those with good first and last words come first, then the longest. A single word must be in no name at all.
         """
-        suspects = [self.suspects(question, own) for question, own in zip(questions, strict, strict=True)]
-        words = [word for own in suspects for word in own.values()]
+        suspects = [self.suspects(question, links) for question, links in zip(questions, strict, strict=True)]
+        words = [word for places in suspects for word in places.values()]
         counts = iter(self.kb.name_frequency(words) if words else ())
-        unknown = [{place for place in own if next(counts) == 0} for own in suspects]
+        unknown = [{place for place in places if next(counts) == 0} for places in suspects]
         return [
-            self.spans_around(question, set(own), new) if own else []
-            for question, own, new in zip(questions, suspects, unknown, strict=True)
+            self.spans_around(question, set(places), new) if places else []
+            for question, places, new in zip(questions, suspects, unknown, strict=True)
         ]
 
     def suspects(self, question: Question, strict: Sequence[Link | StrictMatch]) -> dict[int, str]:
@@ -253,31 +253,33 @@ def link_slips(kb: KnowledgeBase, sentences: Sequence[Question], strict: Sequenc
 
     The misspelt word is rare in the language and in no name; the words beside it are in some name.
     """
-    suspects = [_rare_words(question, own) for question, own in zip(sentences, strict, strict=True)]
-    near = [{at for word in own for at in range(word - _REACH, word + _REACH + 1)} for own in suspects]
+    suspects = [_rare_words(question, links) for question, links in zip(sentences, strict, strict=True)]
+    near = [{at for word in places for at in range(word - _REACH, word + _REACH + 1)} for places in suspects]
     texts = [[token.text for token in question.tokens if token.is_word] for question in sentences]
     wanted = sorted(
         {words[at] for words, places in zip(texts, near, strict=True) for at in places if 0 <= at < len(words)}
     )
     counts = dict(zip(wanted, kb.name_frequency(wanted), strict=True)) if wanted else {}
     spans = [
-        _slip_spans(question, {at for at in own if not counts[words[at]]}, counts)
-        for question, own, words in zip(sentences, suspects, texts, strict=True)
+        _slip_spans(question, {at for at in places if not counts[words[at]]}, counts)
+        for question, places, words in zip(sentences, suspects, texts, strict=True)
     ]
-    forms = [ngram.form for own in spans for ngram in own]
+    forms = [ngram.form for ngrams in spans for ngram in ngrams]
     similar = iter(kb.similar(forms, cutoff=SLIPS_CUTOFF, edits_only=True) if forms else ())
     names = [
         [
             name
-            for name in _nearest([(ngram, next(similar)) for ngram in own])
+            for name in _nearest([(ngram, next(similar)) for ngram in ngrams])
             if name.resemblance.is_slip and name.similarity >= SLIPS_CUTOFF
         ]
-        for own in spans
+        for ngrams in spans
     ]
-    matches = kb.lookup([name.form for own in names for name in own])
+    matches = kb.lookup([name.form for nearest in names for name in nearest])
     return [
-        limit_entities(kb, [link for name in own for link in links_to(matches, name.ngram, name.form, name.similarity)])
-        for own in names
+        limit_entities(
+            kb, [link for name in nearest for link in links_to(matches, name.ngram, name.form, name.similarity)]
+        )
+        for nearest in names
     ]
 
 

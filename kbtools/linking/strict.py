@@ -104,12 +104,12 @@ def link_inverted(kb: KnowledgeBase, ngrams: Sequence[Iterable[Ngram]]) -> list[
     They need no comma: `rowling j k`, `venn orla`.
     """
     inverted = [
-        [ngram._replace(form=form, reading=Form.OTHERWISE) for ngram in own for form in invert(ngram.form)]
-        for own in ngrams
+        [ngram._replace(form=form, reading=Form.OTHERWISE) for ngram in question_ngrams for form in invert(ngram.form)]
+        for question_ngrams in ngrams
     ]
-    forms = [ngram.form for own in inverted for ngram in own]
+    forms = [ngram.form for group in inverted for ngram in group]
     matches = kb.lookup(forms) if forms else {}
-    return [_longest_links(kb, own, matches) for own in inverted]
+    return [_longest_links(kb, group, matches) for group in inverted]
 
 
 def _longest_links(
@@ -172,19 +172,21 @@ class StrictNames:
 
     def weigh(self, stored: Mapping[str, Sequence[NameMatch]]) -> dict[str, list[Weighed]]:
         """Return the names with facts under each form, with weights, in one look-up."""
-        kept = {id(name) for name in with_facts(self.kb, [name for own in stored.values() for name in own])}
+        kept = {
+            id(name) for name in with_facts(self.kb, [name for form_names in stored.values() for name in form_names])
+        }
         return {
-            form: [(name, weight) for name, weight in _weigh_names(own) if id(name) in kept]
-            for form, own in stored.items()
+            form: [(name, weight) for name, weight in _weigh_names(form_names) if id(name) in kept]
+            for form, form_names in stored.items()
         }
 
     def remember(self, names: Mapping[str, list[Weighed]], stored: Mapping[str, Sequence[NameMatch]]) -> None:
         """Cache names, except those of very many entities."""
         if len(self.remembered) + len(names) > _FORMS_REMEMBERED:
             self.remembered = {}
-        for form, own in names.items():
+        for form, weighed in names.items():
             if sum([len(name.entities) for name in stored[form]]) <= MOST_LINKED:
-                self.remembered[form] = stored[form], own
+                self.remembered[form] = stored[form], weighed
 
 
 def _weigh_names(names: Sequence[NameMatch]) -> list[Weighed]:

@@ -61,4 +61,4 @@ class DenseLast(Dense):
 
     def links(self, questions: Sequence[Question]) -> list[list[Link]]:
         named = self.named.links(questions)
-        return [own or self.near(question) for question, own in zip(questions, named, strict=True)]
+        return [links or self.near(question) for question, links in zip(questions, named, strict=True)]

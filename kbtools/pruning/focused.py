@@ -69,13 +69,13 @@ class Focused:
         self.tagger = tagger
 
     def links(self, questions: Sequence[Question]) -> list[list[Link]]:
-        best = [next(own, None) for own in self.mentions(questions)]
+        best = [next(mentions, None) for mentions in self.mentions(questions)]
         strict = link_all_strictly(self.kb, questions, [mention[0] if mention else [] for mention in best])
-        missed = [at for at, own in enumerate(strict) if best[at] and not own]
+        missed = [at for at, links in enumerate(strict) if best[at] and not links]
         fuzzy = self.fuzzily([mention for at in missed if (mention := best[at])])
         nearest = dict(zip(missed, map(self.nearest, fuzzy), strict=True))
         return [
-            _weigh(own or nearest[at], mention[1]) if (mention := best[at]) else [] for at, own in enumerate(strict)
+            _weigh(links or nearest[at], mention[1]) if (mention := best[at]) else [] for at, links in enumerate(strict)
         ]
 
     def nearest(self, links: list[Link]) -> list[Link]:
@@ -95,7 +95,7 @@ class Focused:
 
     def mentions(self, questions: Sequence[Question]) -> list[Iterator[_Mention]]:
         """Return the mentions of each question, the most probable first."""
-        return [_ranked_mentions(*own) for own in zip(questions, tag(self.tagger, questions), strict=True)]
+        return [_ranked_mentions(*pair) for pair in zip(questions, tag(self.tagger, questions), strict=True)]
 
     def fuzzily(self, mentions: Sequence[_Mention]) -> list[list[Link]]:
         """Return links from mentions to similar names."""
@@ -120,14 +120,14 @@ class FocusedKB(Focused):
     """The pruner `focused-kb`: the most probable n-gram that links strictly, or else the first that links fuzzily."""
 
     def links(self, questions: Sequence[Question]) -> list[list[Link]]:
-        ranked = [list(own) for own in self.mentions(questions)]
-        names = find_names(self.kb, [ngram for own in ranked for ngrams, _ in own for ngram in ngrams])
-        links = [self.first(*own, names) for own in zip(questions, ranked, strict=True)]
+        ranked = [list(mentions) for mentions in self.mentions(questions)]
+        names = find_names(self.kb, [ngram for mentions in ranked for ngrams, _ in mentions for ngram in ngrams])
+        links = [self.first(*pair, names) for pair in zip(questions, ranked, strict=True)]
         for place in range(_MENTIONS_TRIED):
-            left = [at for at, own in enumerate(links) if not own and place < len(ranked[at])]
+            left = [at for at, mention_links in enumerate(links) if not mention_links and place < len(ranked[at])]
             tried = [ranked[at][place] for at in left]
-            for at, own, (_, weight) in zip(left, self.fuzzily(tried), tried, strict=True):
-                links[at] = _weigh(own, weight)
+            for at, mention_links, (_, weight) in zip(left, self.fuzzily(tried), tried, strict=True):
+                links[at] = _weigh(mention_links, weight)
         return links
 
     def first(
@@ -152,24 +152,24 @@ class FocusedK(Focused):
         self.misspelling = Misspelling(kb)
 
     def links(self, questions: Sequence[Question]) -> list[list[Link]]:
-        ranked = [list(own) for own in self.mentions(questions)]
+        ranked = [list(mentions) for mentions in self.mentions(questions)]
         every = [ngrams_of(self.kb, question) for question in questions]
-        probable = [ngram for own in ranked for ngrams, _ in own for ngram in ngrams]
-        names = find_names(self.kb, [*probable, *(ngram for own in every for ngram in own)])
+        probable = [ngram for mentions in ranked for ngrams, _ in mentions for ngram in ngrams]
+        names = find_names(self.kb, [*probable, *(ngram for ngrams in every for ngram in ngrams)])
         missed = [
             at
-            for at, own in enumerate(ranked)
-            if own and not any(match.names for match in match_names(own[0][0], names))
+            for at, mentions in enumerate(ranked)
+            if mentions and not any(match.names for match in match_names(mentions[0][0], names))
         ]
         fuzzy = dict(zip(missed, self.fuzzily([ranked[at][0] for at in missed]), strict=True))
         strict = [
-            with_facts(self.kb, link_matches(self.kb, question, match_names(own, names)))
-            for question, own in zip(questions, every, strict=True)
+            with_facts(self.kb, link_matches(self.kb, question, match_names(ngrams, names)))
+            for question, ngrams in zip(questions, every, strict=True)
         ]
         misspelt = self.misspelling.links(questions, strict=strict)
         return [
-            self.keep(question, mentions, names, fuzzy.get(at, [])[:_NAMES_KEPT], own[:_NAMES_KEPT])
-            for at, (question, mentions, own) in enumerate(zip(questions, ranked, misspelt, strict=True))
+            self.keep(question, mentions, names, fuzzy.get(at, [])[:_NAMES_KEPT], near_links[:_NAMES_KEPT])
+            for at, (question, mentions, near_links) in enumerate(zip(questions, ranked, misspelt, strict=True))
         ]
 
     def keep(
@@ -187,10 +187,10 @@ class FocusedK(Focused):
         for place, (ngrams, weight) in enumerate(ranked):
             if mentions == _MENTIONS_KEPT or (mentions and weight < best - MARGIN):
                 break
-            own = link_matches(self.kb, question, match_names(ngrams, names)) or (fuzzy if place == 0 else [])
-            if own:
+            mention_links = link_matches(self.kb, question, match_names(ngrams, names)) or (fuzzy if place == 0 else [])
+            if mention_links:
                 mentions, best = mentions + 1, max(best, weight)
-                links += _weigh(own, weight)
+                links += _weigh(mention_links, weight)
         weights = {(ngrams[0].first, ngrams[0].last): weight for ngrams, weight in ranked}
         for link in misspelt:
             probable = weights.get((link.ngram.first, link.ngram.last), -np.inf)
@@ -219,11 +219,11 @@ class FocusedIdf:
 
     def links(self, questions: Sequence[Question]) -> list[list[Link]]:
         links = self.rarest.links(questions)
-        linked = [question for question, own in zip(questions, links, strict=True) if own]
+        linked = [question for question, kept in zip(questions, links, strict=True) if kept]
         spans = iter(tag(self.tagger, linked) if linked else ())
         return [
-            _weigh_links(question, own, next(spans)) if own else []
-            for question, own in zip(questions, links, strict=True)
+            _weigh_links(question, kept, next(spans)) if kept else []
+            for question, kept in zip(questions, links, strict=True)
         ]
 
 

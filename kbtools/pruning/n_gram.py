@@ -56,8 +56,8 @@ class NGram:
 
     def links(self, questions: Sequence[Question]) -> list[list[Link]]:
         strict = link_all_strictly(self.kb, questions)
-        fuzzy = self.misspelling.links(questions, strict=[with_facts(self.kb, own) for own in strict])
-        return [_weigh_parts(own + misspelt) for own, misspelt in zip(strict, fuzzy, strict=True)]
+        fuzzy = self.misspelling.links(questions, strict=[with_facts(self.kb, links) for links in strict])
+        return [_weigh_parts(links + misspelt) for links, misspelt in zip(strict, fuzzy, strict=True)]
 
 
 def _weigh_parts(links: list[Link]) -> list[Link]:
@@ -90,7 +90,7 @@ class NGramPlus:
     def links(self, questions: Sequence[Question]) -> list[list[Link]]:
         strict = self.names.matches(questions)
         misspelt = self.misspelling.links(questions, strict=strict)
-        return [self.keep(*own) for own in zip(questions, strict, misspelt, strict=True)]
+        return [self.keep(*parts) for parts in zip(questions, strict, misspelt, strict=True)]
 
     def keep(self, question: Question, strict: Sequence[StrictMatch], misspelt: Sequence[Link]) -> list[Link]:
         content = [match for match in strict if has_content(match.ngram.form)]
@@ -150,11 +150,11 @@ class NGramIdf:
         # Fuzzy links share the weight of their mention, spelt as in the nearest name; their own weights compare the
         # names.
         forms = [
-            [_words_in(question, match.ngram) for match in own] + [_spelt(misspelt[0]) for _ in misspelt]
-            for question, own, misspelt in zip(questions, strict, fuzzy, strict=True)
+            [_words_in(question, match.ngram) for match in matches] + [_spelt(misspelt[0]) for _ in misspelt]
+            for question, matches, misspelt in zip(questions, strict, fuzzy, strict=True)
         ]
-        self.learn({word for own in forms for form in own for word in form.split(" ")})
-        return [self.keep(*own) for own in zip(questions, strict, fuzzy, forms, strict=True)]
+        self.learn({word for group in forms for form in group for word in form.split(" ")})
+        return [self.keep(*parts) for parts in zip(questions, strict, fuzzy, forms, strict=True)]
 
     def keep(
         self, question: Question, strict: Sequence[StrictMatch], fuzzy: Sequence[Link], forms: Sequence[str]

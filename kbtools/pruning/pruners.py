@@ -54,8 +54,8 @@ class Pruner(Protocol):
 def prune(pruner: Pruner, questions: Sequence[Question]) -> list[list[Link]]:
     """Return the links that a pruner keeps; raise BrokenPlugin if it fails or returns something else."""
     name = type(pruner).__name__
-    links = ask_plugin("pruner", pruner, lambda: [list(own) for own in pruner.links(questions)])
-    strangers = {type(link).__name__ for own in links for link in own if not isinstance(link, Link)}
+    links = ask_plugin("pruner", pruner, lambda: [list(kept) for kept in pruner.links(questions)])
+    strangers = {type(link).__name__ for kept in links for link in kept if not isinstance(link, Link)}
     if strangers:
         raise BrokenPlugin(f"pruner {name} gave {' and '.join(sorted(strangers))}, expected links", name=name)
     if len(links) != len(questions):

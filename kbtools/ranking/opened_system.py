@@ -123,10 +123,10 @@ class OpenedSystem:
         """Return the links and pools of questions, only with subjects of a type if one is given."""
         links, pools = [], []
         for question, kept in zip(questions, prune(self.pruner, questions), strict=True):
-            own = order_links(kept) or link_ids(self.kb, question)
-            own = own if type_row is None else keep_type(self.kb, own, type_row)
-            links.append(own)
-            pools.append(gather_pool(self.kb, own, link_confidence=self.link_confidence.of(question, own)))
+            ordered = order_links(kept) or link_ids(self.kb, question)
+            ordered = ordered if type_row is None else keep_type(self.kb, ordered, type_row)
+            links.append(ordered)
+            pools.append(gather_pool(self.kb, ordered, link_confidence=self.link_confidence.of(question, ordered)))
         return LinkedQuestions(questions, links, pools)
 
     def gather_batches(self, questions: Sequence[Question]) -> Iterator[LinkedQuestions]:
@@ -216,25 +216,27 @@ def rank_candidates(
     if rating is None:
         return [Ranking(*question, {}, np.empty(0), [], 0) for question in every]
     scores = [rating.scores[first:end] for first, end in _runs(pool.pairs for pool in linked.pools)]
-    level = [max(1, int(np.count_nonzero(own >= own.max() - _ROUNDING))) if len(own) else 0 for own in scores]
-    best = [order(kb, pool, own, top) for pool, own in zip(linked.pools, scores, strict=True)]
+    level = [
+        max(1, int(np.count_nonzero(values >= values.max() - _ROUNDING))) if len(values) else 0 for values in scores
+    ]
+    best = [order(kb, pool, values, top) for pool, values in zip(linked.pools, scores, strict=True)]
     # For all pools at once, since a learned ranker explains them in one call.
-    firsts = accumulate((len(own) for own in scores), initial=0)
-    chosen = [first + at for first, own in zip(firsts, best, strict=False) for at in own]
+    firsts = accumulate((len(values) for values in scores), initial=0)
+    chosen = [first + at for first, positions in zip(firsts, best, strict=False) for at in positions]
     parts = rating.parts(np.array(chosen, dtype=np.int64))
     return [
         Ranking(
             *question,
             {name: values[first:end] for name, values in parts.items()},
-            own / MICRO,
-            own_best,
-            int(np.count_nonzero(own == own[own_best[0]])),
+            values / MICRO,
+            best_positions,
+            int(np.count_nonzero(values == values[best_positions[0]])),
             level[at],
             rating.stage_of(at).scorers if rating.late is not None else None,
         )
-        if own_best
+        if best_positions
         else Ranking(*question, {}, np.empty(0), [], 0)
-        for at, (question, own, own_best, (first, end)) in enumerate(
+        for at, (question, values, best_positions, (first, end)) in enumerate(
             zip(every, scores, best, _runs(map(len, best)), strict=True)
         )
     ]

@@ -67,8 +67,8 @@ where 28, 35, 38, 41 % of the questions are in doubt; with `static` alone 59.1 %
 
 def _cascaded(system: System, first: tuple[str, ...], scorers: tuple[str, ...]) -> System:
     """Return a system with these relation scorers, as a cascade if there are first ones."""
-    own = replace(system, scorers=scorers)
-    return replace(own, cascade=Cascade(replace(system, scorers=first), _DOUBT)) if first else own
+    last = replace(system, scorers=scorers)
+    return replace(last, cascade=Cascade(replace(system, scorers=first), _DOUBT)) if first else last
 
 
 class Parts:
