@@ -46,6 +46,18 @@ def test_dense_keeps_the_nearest_whatever_they_are_called(kb: KnowledgeBase) -> 
     assert [link.similarity for link in links] == pytest.approx([100.0, 60.0, 0.01], abs=1e-4)
     assert {link.rung for link in links} == {Rung.NEAR}
     assert {(link.start, link.end) for link in links} == {(1, 12)}
+    assert {(link.ngram.first, link.ngram.last, link.ngram.start, link.ngram.end) for link in links} == {(0, 3, 1, 12)}
+
+
+@pytest.mark.parametrize("pruner", [Dense, DenseLast])
+def test_questions_are_embedded_alone_and_without_a_mention(kb: KnowledgeBase, pruner: type[Dense]) -> None:
+    asked: list[list[MarkedQuestion]] = []
+    questions = [Question.read(text) for text in ("zzzzzzz", "", "yyyyyy xxxxx")]
+
+    links = pruner(kb, lambda marked: asked.append(list(marked)) or east(marked)).links(questions)  # type: ignore[func-returns-value]
+
+    assert [len(own) for own in links] == [3, 0, 3]
+    assert asked == [[MarkedQuestion(question, 0, 0)] for question in (questions[0], questions[2])]
 
 
 def test_dense_keeps_twenty(kb: MemoryKB) -> None:

@@ -123,6 +123,22 @@ def test_common_words_weigh_less_than_their_rarity(
     assert {link.name: link.weight for link in links} == {"violet": 0, name: pytest.approx(weight - math.log(3 / 2))}
 
 
+@pytest.mark.parametrize(
+    ("language", "light"),
+    [("", {"the"}), ("en", {"the"}), ("de", {"der"}), ("de,en", {"the"}), ("xx", {"the"})],
+)
+def test_stop_words_are_those_of_the_languages_of_the_names(
+    make_kb: Callable[[str, World], Any], new_world: type[World], language: str, light: set[str]
+) -> None:
+    spoken = tuple(("a", name, tag) for tag in language.split(",") for name in ("the violet", "der violet"))
+    kb = make_kb("memory", new_world(facts=(("a", "r", "z"),), names=(), spoken=spoken, language=language or "en"))
+    pruner = n_gram.NGramIdf(kb)
+
+    pruner.learn({"the", "der"})
+
+    assert {word for word in ("the", "der") if pruner.weigh(word) == n_gram.STOP_WORD} == light
+
+
 def test_a_misspelt_mention_is_kept_beside_three_that_weigh_more(
     make_kb: Callable[[str, World], Any], new_world: type[World]
 ) -> None:
