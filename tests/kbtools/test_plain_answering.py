@@ -22,7 +22,16 @@ from kbtools.indexers.folder.memory import MemoryKB
 few = settings(max_examples=50, deadline=None)
 
 FACTS = [("a", "writer", "b"), ("a", "writer", "c"), ("d", "writer", "b"), ("b", "area", "e"), ("f", "area", "e")]
-NAMES = [("a", "Elm"), ("b", "Oak"), ("c", "Elm"), ("d", "Elm Oak"), ("e", "Ash"), ("f", "Oak"), ("g", "Fir")]
+NAMES = [
+    ("a", "Elm"),
+    ("b", "Oak"),
+    ("c", "Elm"),
+    ("d", "Elm Oak"),
+    ("e", "Ash"),
+    ("f", "Oak"),
+    ("g", "Fir"),
+    ("i", "It"),
+]
 COUNTS = st.lists(
     st.tuples(st.sampled_from(["elm", "oak", ""]), st.sampled_from("abcdef"), st.integers(1, 9)), max_size=5
 )
@@ -104,6 +113,9 @@ READING = Reading("one of several", (), 0)
         pytest.param({"question": "area of oak fir", "confidence": 0.6}, 0.59, False, id="less likely with an object"),
         pytest.param({"question": "area of oak fir", "confidence": 0.4}, 0.49, False, id="unlikely with an object"),
         pytest.param({"question": "area of oak is", "confidence": 0.6}, 0.99, False, id="no content word beside"),
+        pytest.param(
+            {"question": "area of oak it", "confidence": 0.6}, 0.99, False, id="a title of function words beside"
+        ),
         pytest.param({"question": "area of oak elm", "confidence": 0.6}, 0.99, False, id="a subject beside"),
     ],
 )
@@ -130,10 +142,27 @@ def test_facts_are_read_backwards_where_that_is_likelier(
 
     assert chosen == [other if taken else result, sure, other if taken else result]
     assert set(asked) <= {result.question}
-    forward_again = [[replace(other, candidates=forwards.candidates)]]
-    assert (
-        next(or_backwards(kb, answerer.link_confidence, [result], lambda texts: [*texts] and forward_again)) == result
-    )
+
+
+def test_a_likelier_answer_that_is_read_forwards_takes_no_place(forwards: Result) -> None:
+    answerer = Answerer(MemoryKB(FACTS, NAMES))
+    unlikely, likely = replace(forwards, confidence=0.1), replace(forwards, confidence=0.9)
+
+    chosen = list(or_backwards(answerer.kb, answerer.link_confidence, [unlikely], lambda texts: [[likely]]))
+
+    assert chosen == [unlikely]
+
+
+def test_a_mere_object_named_inside_the_mention_is_none_beside_it() -> None:
+    names = [*NAMES, ("h", "Fir Oak")]
+    answerer = Answerer(MemoryKB([*FACTS, ("h", "area", "g")], names))
+    result = replace(answerer.query("area of fir oak", inverse=False), confidence=0.6)
+    other = replace(result, confidence=0.99, candidates=tuple(replace(one, inverse=True) for one in result.candidates))
+
+    chosen = list(or_backwards(answerer.kb, answerer.link_confidence, [result], lambda texts: [[other] for _ in texts]))
+
+    assert result.candidates[0].subject_name == "Fir Oak"
+    assert chosen == [result]
 
 
 @pytest.mark.parametrize("together", [1, 2, 3])
@@ -164,3 +193,31 @@ def test_more_choices_of_languages_than_are_kept_answer_as_the_first_time(monkey
         assert [match.id for result in found.values() for match in result.matches] == ["a"] * 4
         assert {result.languages for result in found.values()} == {(asked,)}
     assert len(answerer.views) <= 3
+
+
+def test_options_count_in_languages_as_without() -> None:
+    facts = [("a", "writer", "b"), ("a", "area", "b"), ("c", "writer", "b"), ("d", "writer", "a")]
+    names = [("a", "Ulme", "de"), ("c", "Ulme", "de"), ("b", "Eiche", "de"), ("d", "Fichte", "de"), ("a", "Elm", "en")]
+    kb = MemoryKB(facts, names, [("c", "tree")], language="en,de")
+    answerer = Answerer(kb)
+    view = answerer.in_languages("de")
+    asked: dict[str, list[tuple[str, dict[str, Any]]]] = {
+        "query": [
+            ("writer of ulme", {"top": 1, "answers": 1}),
+            ("writer of ulme", {"type": "tree", "pruning": "n-gram"}),
+        ],
+        "lookup": [("ulme", {"limit": 1}), ("ulme", {"type": "tree"})],
+        "link": [("Die Ulme und die Fichte", {"threshold": 0.3, "limit": 1}), ("Die Fichte", {"threshold": 1.0})],
+        "entity": [("a", {})],
+        "facts": [("a", {"limit": 1, "offset": 1}), ("b", {"reverse": True, "limit": 2}), ("a", {"reverse": True})],
+    }
+
+    for name, calls in asked.items():
+        for argument, options in calls:
+            result = untimed(getattr(answerer, name)(argument, lang="de", **options))
+            assert result == untimed(getattr(view, name)(argument, **options))
+            assert result != untimed(getattr(view, name)(argument)) or not options or name == "query"
+
+
+def untimed(result: Any) -> Any:
+    return replace(result, milliseconds=None) if isinstance(result, Result) else result

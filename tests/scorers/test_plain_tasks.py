@@ -224,8 +224,9 @@ def test_a_network_is_drawn_by_its_seed_and_starts_from_the_given_vectors() -> N
 
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), same.parameters(), strict=True))
     assert not any(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
-    assert one.encoder.vocabulary == (*SPECIAL, "wrote", "dune")
-    assert one.encoder.embedding.weight[-1].tolist() == [1, 2, 3]
+    encoder: Any = one.encoder
+    assert encoder.vocabulary == (*SPECIAL, "wrote", "dune")
+    assert encoder.embedding.weight[-1].tolist() == [1, 2, 3]
     assert not one.training
 
 
