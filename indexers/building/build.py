@@ -289,7 +289,8 @@ def _require_names(tables: Staging, sources: Sequence[Source], read: Sequence[So
         if not entity and all(source.format == WIDE for source in sources):
             raise NothingBuilt(f"no column contains names; choose one with --name ({nothing})")
         spelt = f"facts are of {subject!r}, names of {entity!r}" if entity else nothing
-        _require(0, "no name belongs to the subject of a fact", sources, because=f" ({spelt})")
+        cure = "" if entity else f"; give the names of {subject!r} and others with --names"
+        _require(0, "no name belongs to the subject of a fact", sources, because=f" ({spelt}){cure}")
 
 
 def _require(count: bool | int, problem: str, sources: Sequence[Source], *, because: str = "") -> None:

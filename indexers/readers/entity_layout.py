@@ -114,6 +114,7 @@ class EntityLayout:
             self.roles[name] = "name" if self.roles[name] == "value" else self.roles[name]
         if first:
             self.skips.note(self.report(batch), line=line)
+            self.note_lists(batch, line)
 
     def report(self, batch: pa.RecordBatch) -> str:
         """Return a line that reports the role of each column."""
@@ -123,6 +124,26 @@ class EntityLayout:
         role_lines = role_lines if parts["id"] else ["no id, rows are numbered", *role_lines]
         listed = ", ".join(map(repr, values[:8])) + (", ..." if len(values) > 8 else "")
         return f"columns: {'; '.join(role_lines)}" + (f"; values {listed}" if values else "")
+
+    def note_lists(self, batch: pa.RecordBatch, line: int) -> None:
+        """Note the columns whose cells look like lists, which are divided if they hold aliases, and whole if not."""
+        if self.options.list_separator is not None:
+            return
+        for name in batch.schema.names:
+            aliases = name in self.texts and self.texts[name].kind == "alias"
+            if not (aliases or self.roles[name] == "value") or not pa.types.is_string(batch[name].type):
+                continue
+            cells = batch[name].filter(pc.not_equal(batch[name], ""))
+            lists = pc.sum(pc.match_substring_regex(cells, _LIST)).as_py() or 0
+            if aliases and lists:
+                self.skips.note(
+                    f"aliases in {name!r} divided at ';' and '|'; use --list-separator to change it", line=line
+                )
+            elif lists > 1 and lists >= _LISTS * len(cells):
+                note = (
+                    f"cells of {name!r} seem to be lists, each taken as one value; use --list-separator to divide them"
+                )
+                self.skips.note(note, line=line)
 
     def role_of(self, name: str, role: str) -> bool:
         return self.roles[name] == role or (name in self.texts and self.texts[name].kind == role)
@@ -231,7 +252,10 @@ class EntityLayout:
                 continue
             # A white-space separator does not divide names: spaces separate their words.
             separator = None if (text and text.kind == "description") or role == "id" else self.options.list_separator
-            cells = read_cells(batch[name], separator, words=text is not None and self.options.divides_words)
+            column = batch[name]
+            if separator is None and text and text.kind == "alias" and pa.types.is_string(column.type):
+                column, separator = pc.replace_substring_regex(column, r"\s*[;|]\s*", ";"), ";"
+            cells = read_cells(column, separator, words=text is not None and self.options.divides_words)
             if flawed := cells.flawed():
                 line_of, text_of = rows.lines[flawed[0]], rows.shown(flawed[0])
                 kind = f"NUL byte under {name}, left out"
@@ -313,6 +337,10 @@ _FIGURES = r"^\s*(\pL{1,3}\s)?[^\pL]*\d[^\pL]*(\s\pL{1,3})?\s*$"
 
 _SHAPED = rf"{REWRITTEN}|^[QP][1-9]\d*$|^{TOPIC.pattern}$"
 """Cells recognised as ids by their form: those of Freebase and Wikidata."""
+
+_LIST = r"\S\s*[;|]\s*[^\s;|]"
+_LISTS = 0.2
+"""A cell with several parts, and the share of such cells from which a column seems to hold lists."""
 
 _KEY = re.compile(r"\bids?$")
 """The end of heads of columns that hold keys, such as `boss_id`."""

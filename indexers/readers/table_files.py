@@ -45,9 +45,9 @@ class TableReading(Reading):
         check_source(path)
         layout = layout_of(self.source, self.options, self.skips)
         if (suffix in DATABASES) != bool(self.options.wide.query) and self.source.format == WIDE:
-            needed = "give --query 'SELECT ...' with it"
-            advice = needed if suffix in DATABASES else "--query is for .sqlite and .duckdb"
-            raise WrongFormat.at(path, advice)
+            if suffix not in DATABASES:
+                raise WrongFormat.at(path, "--query is for .sqlite and .duckdb")
+            raise WrongFormat.at(path, f"give --query 'SELECT ...' with it{_tables_of(path, suffix)}")
         try:
             yield from self.wanted(laid_out(layout, self.rows(layout)))
         except (pa.ArrowException, OSError, sqlite3.Error) as error:
@@ -200,6 +200,19 @@ def _holds_objects(kind: pa.DataType) -> bool:
         kind = kind.value_type
     binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
     return bool(pa.types.is_nested(kind) or binary)
+
+
+def _tables_of(path: Path, suffix: str) -> str:
+    """Return a part of an error that lists the tables and views of a database, empty if there are none to read."""
+    ask = _query_duckdb if suffix == ".duckdb" else _query_sqlite
+    catalogue = "duckdb_tables()" if suffix == ".duckdb" else "sqlite_master WHERE type IN ('table', 'view')"
+    column = "table_name" if suffix == ".duckdb" else "name"
+    try:
+        batches = list(ask(path, f"SELECT {column} FROM {catalogue} ORDER BY {column} LIMIT 20"))
+    except (WrongFormat, sqlite3.Error):
+        return ""
+    names = [name for batch in batches for name in batch.column(0).to_pylist()]
+    return f", such as 'SELECT * FROM {names[0]}'; its tables are {', '.join(names)}" if names else ""
 
 
 def _query_duckdb(path: Path, query: str) -> Iterator[pa.RecordBatch]:

@@ -254,7 +254,7 @@ NOTHING = {
         (
             ["--facts", "f.tsv"],
             "no name belongs to the subject of a fact; check that f.tsv is passed to the right options "
-            "(no name was read)",
+            "(no name was read); give the names of 'a' and others with --names",
         ),
         (
             ["--rdf", "german.nt"],

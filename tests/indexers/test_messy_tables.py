@@ -215,3 +215,25 @@ def test_heads_of_other_languages_name_ids_and_names(tmp_path: Path, header: str
 def test_names_may_repeat_where_no_column_is_called_so(tmp_path: Path) -> None:
     table = Table(tmp_path / "t.csv", ["No,Child,Year", "1,Ann Thorne,1701", "2,John Pell,1702", "3,Ann Thorne,1704"])
     assert table.names() == {"1": "Ann Thorne", "2": "John Pell", "3": "Ann Thorne"}
+
+
+def test_aliases_are_divided_and_other_lists_noted(tmp_path: Path) -> None:
+    lines = [
+        "id,name,synonyms,habitat",
+        "1,Red cap,scarlet cap; fire cap | blood cap,oak; beech",
+        "2,Ink horn,,oak; fir",
+    ]
+    (tmp_path / "f.csv").write_text("\n".join(lines) + "\n")
+    reading = TableReading(Source(tmp_path / "f.csv", "any", format=WIDE), ReadOptions())
+    tables = [batch.table.to_pylist() for batch in reading.batches() if batch.kind == "names"]
+    assert {row["text"] for rows in tables for row in rows} == {
+        "Red cap", "Ink horn", "scarlet cap", "fire cap", "blood cap",
+    }  # fmt: skip
+    notes = " ".join(reading.skips.notes)
+    assert "aliases in 'synonyms' divided" in notes
+    assert "cells of 'habitat' seem to be lists" in notes
+
+
+def test_a_separator_that_is_named_divides_aliases_alone(tmp_path: Path) -> None:
+    table = Table(tmp_path / "t.csv", ["id,name,alias", "1,Ink horn,a; b/c"], list_separator="/")
+    assert {row["text"] for row in table.rows["names"]} == {"Ink horn", "a; b", "c"}

@@ -130,7 +130,7 @@ def test_a_row_without_a_subject_is_counted_and_too_many_are_refused(tmp_path: P
     ("name", "cells", "query", "message"),
     [
         ("p.parquet", CELLS, "SELECT 1", "--query is for .sqlite and .duckdb"),
-        ("p.sqlite", CELLS, "", "give --query"),
+        ("p.sqlite", CELLS, "", "give --query .*, such as .*; its tables are "),
         ("p.sqlite", CELLS, "VACUUM INTO 'x.sqlite'", "authori[sz]"),
         ("p.duckdb", CELLS, "COPY proteins TO 'x.csv'", '--query takes one SELECT, found "COPY proteins'),
         ("p.duckdb", CELLS, "SELECT 1; SELECT 2", "--query takes one SELECT"),
