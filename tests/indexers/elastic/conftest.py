@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import ssl
 import threading
 import time
@@ -24,14 +25,26 @@ from kbtools.indexers.elastic.loading import Loaded, LoadOptions, load
 from kbtools.indexers.elastic.mapping import IndexSettings
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
 from kbtools.indexers.folder.embedded import EmbeddedKB
+from tests.indexers.elastic.stand_in import HELLO, StandIn
 
 SINGLE = IndexSettings(replicas=0)
-HELLO = {"name": "small", "version": {"number": "9.5.4"}, "tagline": "You Know, for Search"}
 
 
 @pytest.fixture(scope="session")
-def url(cluster_url: str) -> str:
-    return cluster_url
+def stand_in() -> Iterator[str]:
+    """Start a stand-in for a cluster."""
+    server = SmallServer(StandIn().reply, product="Elasticsearch")
+    yield server.url
+    server.close()
+
+
+@pytest.fixture
+def url(request: pytest.FixtureRequest) -> str:
+    """Find the cluster that tests may write to; without one, a stand-in serves those that need no real one."""
+    is_served = not os.environ.get("KBTOOLS_TEST_ELASTICSEARCH_URL") and not request.node.get_closest_marker(
+        "real_cluster"
+    )
+    return str(request.getfixturevalue("stand_in" if is_served else "cluster_url"))
 
 
 @pytest.fixture

@@ -86,6 +86,7 @@ def held(kb: Any, merged: dict[str, str]) -> dict[str, Any]:
     return {name: value for name, value in contents(kb, merged).items() if name != "beginnings"}
 
 
+@pytest.mark.real_cluster
 @settings(
     max_examples=3,
     deadline=None,
@@ -357,6 +358,7 @@ def test_who_may_only_read_is_told_which_privilege_is_missing(
     assert states(cluster, loaded) == [(1, "current")]
 
 
+@pytest.mark.real_cluster
 def test_a_full_disk_leaves_the_old_state_and_is_named(
     change: Callable[..., UpdateResult],
     cluster: Cluster,
@@ -377,6 +379,7 @@ def test_a_full_disk_leaves_the_old_state_and_is_named(
     assert change().changes
 
 
+@pytest.mark.real_cluster
 @pytest.mark.parametrize(
     ("role", "key", "lost"),
     [
@@ -488,6 +491,7 @@ def test_vectors_stay_with_the_entities_that_are_there(
     assert list_versions(cluster, loaded)[0].indexes.keys() == list_versions(cluster, loaded)[1].indexes.keys()
 
 
+@pytest.mark.real_cluster
 def test_compacting_drops_what_updates_left_on_the_disks_and_changes_no_answer(
     change: Callable[..., UpdateResult], cluster: Cluster, loaded: str
 ) -> None:
@@ -519,6 +523,7 @@ def test_the_command_reports_and_info_shows_the_history(
     assert back.output.startswith(f"{loaded} is version 1 again")
 
 
+@pytest.mark.real_cluster
 def test_the_command_takes_over_the_lock_of_a_killed_update(
     loaded: str, cluster: Cluster, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -534,6 +539,7 @@ def test_the_command_takes_over_the_lock_of_a_killed_update(
     assert updated.output.startswith(f"{loaded}: 1 entity removed")
 
 
+@pytest.mark.real_cluster
 def test_relations_and_types_that_nothing_has_any_more_keep_their_rows_in_both_homes(
     change: Callable[..., UpdateResult], cluster: Cluster, loaded: str, folder: Path, tmp_path: Path
 ) -> None:
@@ -549,6 +555,7 @@ def test_relations_and_types_that_nothing_has_any_more_keep_their_rows_in_both_h
     assert [tuple(kb.types) for kb in homes] == [("music.album", "music.record")] * 2
 
 
+@pytest.mark.real_cluster
 def test_python_changes_a_knowledge_base_on_a_cluster_too(
     loaded: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -562,11 +569,13 @@ def test_python_changes_a_knowledge_base_on_a_cluster_too(
         kbtools.update(loaded, backend="memory", add=RENAMED)
 
 
+@pytest.mark.real_cluster
 def test_a_name_that_the_cluster_does_not_have_is_refused(cluster: Cluster, kb_name: str, tmp_path: Path) -> None:
     with pytest.raises(KBMissing, match=f"no knowledge base {kb_name!r}"):
         update_on_cluster(cluster, kb_name, sources_of(tmp_path, RENAMED), options=UpdateOptions(ReadOptions()))
 
 
+@pytest.mark.real_cluster
 def test_a_served_knowledge_base_goes_on_with_the_new_version(
     change: Callable[..., UpdateResult], loaded: str, url: str
 ) -> None:
@@ -586,6 +595,7 @@ def texts_in_languages(kb: KnowledgeBase) -> tuple[list[str], list[str]]:
     return [*map(stored_text, kb.relation_names)], [*map(stored_text, kb.descriptions(kb.entity_rows()))]
 
 
+@pytest.mark.real_cluster
 def test_names_of_relations_and_descriptions_keep_their_languages_on_a_cluster(
     cluster: Cluster, kb_name: str, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ from kbtools.text.question import MarkedQuestion
 from tests.indexers.elastic.conftest import SmallServer
 
 SECRET = "s3cret-and-long"
+pytestmark = pytest.mark.real_cluster
 
 
 @pytest.fixture

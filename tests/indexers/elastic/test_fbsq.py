@@ -27,8 +27,8 @@ FUZZY = 0.95
 
 
 @pytest.fixture(scope="module")
-def both(url: str, fbsq: Answerer) -> Iterator[tuple[Answerer, Answerer]]:
-    cluster = Cluster(read_connection(url, {}))
+def both(cluster_url: str, fbsq: Answerer) -> Iterator[tuple[Answerer, Answerer]]:
+    cluster = Cluster(read_connection(cluster_url, {}))
     assert isinstance(fbsq.kb, EmbeddedKB)
     load(fbsq.kb, cluster, NAME, options=LoadOptions(settings=IndexSettings(replicas=0)), watch=BuildProgress())
     yield fbsq, Answerer(ElasticKB(NAME, cluster))

@@ -220,6 +220,7 @@ def test_misspelt_questions_pruned_together_take_as_many_requests_as_one(
     assert len(requests.requests) == 4
 
 
+@pytest.mark.real_cluster
 def test_more_forms_than_one_search_takes_are_still_one_request(opened: ElasticKB, requests: SmallServer) -> None:
     forms = [f"name {number}" for number in range(2 * names.TERMS_AT_ONCE)] + ["harry potter"]
     assert list(opened.lookup(forms)) == ["harry potter"]
@@ -249,6 +250,7 @@ def test_names_of_relations_and_merged_ids_are_those_of_the_folder(
     assert opened.relation_names == embedded.relation_names == ("is first", None)
 
 
+@pytest.mark.real_cluster
 def test_a_question_of_five_thousand_words_is_answered(opened: ElasticKB) -> None:
     assert Answerer(opened).query("harry potter " * 2_500).candidates
 
@@ -400,6 +402,7 @@ def test_a_cluster_without_some_shards_is_refused_at_the_door(
         ElasticKB(kb_name, connect(server.url, patience=Patience(sleep=lambda seconds: None)))
 
 
+@pytest.mark.real_cluster
 def test_a_shard_that_no_node_takes_is_named_after_a_moment(
     load_sample: Callable[..., Loaded], cluster: Cluster, connect: Callable[..., Cluster], url: str, kb_name: str
 ) -> None:

@@ -523,6 +523,7 @@ def test_rejected_documents_are_kept_counted_and_fail_the_run(
     assert load_sample().fresh
 
 
+@pytest.mark.real_cluster
 def test_documents_beyond_the_field_limit_are_kept_counted_and_fail_the_run(
     proxy: Callable[..., SmallServer],
     connect: Callable[..., Cluster],
@@ -631,6 +632,7 @@ def test_a_loader_that_was_replaced_stops(
     assert states(cluster, kb_name) == [(1, "unfinished")]
 
 
+@pytest.mark.real_cluster
 def test_an_index_that_takes_no_writes_says_so_and_the_load_goes_on_later(
     load_sample: Callable[..., Loaded],
     proxy: Callable[..., SmallServer],
@@ -650,6 +652,7 @@ def test_an_index_that_takes_no_writes_says_so_and_the_load_goes_on_later(
     assert load_sample().fresh
 
 
+@pytest.mark.real_cluster
 def test_a_full_disk_is_waited_for_and_then_named(
     load_sample: Callable[..., Loaded],
     proxy: Callable[..., SmallServer],
@@ -722,6 +725,7 @@ def test_a_document_larger_than_any_request_is_rejected_without_being_sent(clust
     assert "106,000,012 bytes is larger than the cluster takes" in sent[1].rejected[0].reason
 
 
+@pytest.mark.real_cluster
 def test_a_document_that_never_fits_into_memory_is_rejected_and_not_tried_forever(
     small_server: Callable[..., SmallServer], connect: Callable[..., Cluster]
 ) -> None:
@@ -773,6 +777,7 @@ def large_kb(make_kb: Callable[[str, World], Any], new_world: type[World]) -> Em
     return make_kb("embedded", new_world(facts, tuple((f"m.{row:05}", f"number {row} of all") for row in rows)))
 
 
+@pytest.mark.real_cluster
 @pytest.mark.parametrize(
     ("role", "read"),
     [
@@ -829,6 +834,7 @@ def test_batches_are_confirmed_in_order_whatever_order_they_are_stored_in(
 # killed
 
 
+@pytest.mark.real_cluster
 def test_a_load_killed_at_ten_points_and_run_again_is_as_an_unbroken_one(
     proxy: Callable[..., SmallServer],
     cluster: Cluster,

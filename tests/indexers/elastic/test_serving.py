@@ -15,6 +15,7 @@ from kbtools.serve.settings import ServeSettings
 from tests.indexers.elastic.conftest import SmallServer
 
 AUTHOR = "book.written_work.author"
+pytestmark = pytest.mark.real_cluster
 
 
 @pytest.fixture
