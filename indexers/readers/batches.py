@@ -133,6 +133,7 @@ class _Skip:
     kind: str
     bad: bool
     count: int
+    line: int
     example: str
 
 
@@ -151,11 +152,13 @@ class Skips:
 
     def add(self, kind: str, *, line: int, text: str, reason: object = "", bad: bool = True, count: int = 1) -> None:
         """Count lines that were left out; the first example of a kind includes the reason."""
-        if kind in self.kinds:
-            self.kinds[kind].count += count
+        skip = self.kinds.get(kind)
+        if skip and skip.line <= line:
+            skip.count += count
         else:
             because = f" ({shorten(str(reason))})" if reason else ""
-            self.kinds[kind] = _Skip(kind, bad, count, f"{self.path}:{line}: {shorten(text)}{because}")
+            example = f"{self.path}:{line}: {shorten(text)}{because}"
+            self.kinds[kind] = _Skip(kind, bad, count + (skip.count if skip else 0), line, example)
 
     def absorb(self, other: "Skips") -> None:
         """Add the account of the lines that follow."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kbtools.errors import WrongFormat
@@ -275,6 +275,7 @@ ROW = st.one_of(
     size=st.integers(1, 8),
     separator=st.sampled_from([None, "|", " "]),
 )
+@example(rows=[["\n", ""]], suffix=".tsv", size=1, separator=None)  # the second blank line is counted first
 def test_columns_give_what_rows_give_one_by_one(
     rows: list[list[str]], suffix: str, size: int, separator: str | None
 ) -> None:
