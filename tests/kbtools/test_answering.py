@@ -136,7 +136,7 @@ def test_there_must_be_a_knowledge_base_to_open(tmp_path: Path) -> None:
 def test_an_unknown_backend_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnknownPlugin, match=r"known: .*embedded"):
         open_kb(tmp_path, backend="sqlite")
-    with pytest.raises(BrokenPlugin, match="no class"):
+    with pytest.raises(BrokenPlugin, match="not a class"):
         open_kb(tmp_path, backend="kbtools.answering.results:JSON_VERSION")
 
 
