@@ -15,7 +15,7 @@ from kbtools.cli.commands import Command, CommandWithParts
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, elasticsearch_options
 from kbtools.cli.load import COUNTS_STAY, check_target, load_folder
-from kbtools.cli.options import FILE, chosen_memory, take_options
+from kbtools.cli.options import FILE, chosen_memory, files_options, take_options
 from kbtools.cli.options import Command as Function
 from kbtools.cli.progress import shown, stoppable
 from kbtools.cli.reading_options import (
@@ -178,23 +178,16 @@ def _build_at(target: _Target, sources: Sequence[Source], options: ReadOptions) 
     ),
 )
 @_FILES
-@click.option(
-    "--facts",
-    multiple=True,
-    type=FILE,
-    help="Facts: the release's format, N-Triples, TSV, CSV, JSON Lines, Parquet, Arrow.",
-)
-@click.option("--names", multiple=True, type=FILE, help="Names and aliases, in the same formats.")
-@click.option("--types", multiple=True, type=FILE, help="Types of entities, in the same formats.")
-@click.option(
-    "--rdf", multiple=True, type=FILE, help="RDF with facts, names and types: .nt .nq .ttl .trig .rdf .owl .jsonld."
-)
-@click.option(
-    "--relations", multiple=True, type=FILE, help="Names of relations: tables with the columns relation and name."
-)
-@click.option("--redirects", multiple=True, type=FILE, help="Merged ids: tables with the columns old and new.")
-@click.option(
-    "--counts", multiple=True, type=FILE, help="How often names mean entities: name TAB id TAB count, or id TAB count."
+@files_options(
+    {
+        "facts": "Facts: the release's format, N-Triples, TSV, CSV, JSON Lines, Parquet, Arrow.",
+        "names": "Names and aliases, in the same formats.",
+        "types": "Types of entities, in the same formats.",
+        "rdf": "RDF with facts, names and types: .nt .nq .ttl .trig .rdf .owl .jsonld.",
+        "relations": "Names of relations: tables with the columns relation and name.",
+        "redirects": "Merged ids: tables with the columns old and new.",
+        "counts": "How often names mean entities: name TAB id TAB count, or id TAB count.",
+    }
 )
 @click.option("--variants", type=FILE, help="Spelling variants: two columns, such as Boulevard and Blvd.")
 @reading_options

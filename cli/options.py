@@ -1,7 +1,7 @@
 """Options shared by several commands."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,6 +30,12 @@ def take_options(command: Command, options: Sequence[_Decorator]) -> Command:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def files_options(helps: Mapping[str, str]) -> Callable[[Command], Command]:
+    """Take an option for files of each kind, with its help text."""
+    options = [click.option(f"--{kind}", multiple=True, type=FILE, help=text) for kind, text in helps.items()]
+    return lambda command: take_options(command, options)
 
 
 def chosen_backend() -> str:

@@ -10,7 +10,7 @@ from kbtools.answering.records import UpdateResult
 from kbtools.cli.commands import Command
 from kbtools.cli.display import echo, echo_json
 from kbtools.cli.homes import Home, kb_argument
-from kbtools.cli.options import FILE, json_option
+from kbtools.cli.options import files_options, json_option
 from kbtools.cli.progress import stoppable
 from kbtools.cli.query import open_standard_input
 from kbtools.cli.reading_options import SPELLINGS, reading_options
@@ -35,11 +35,8 @@ _REMOVED: tuple[SourceKind, ...] = ("facts", "names", "types")
     ),
 )
 @kb_argument(changed=True)
-@click.option(
-    "--add",
-    multiple=True,
-    type=FILE,
-    help="Changes as JSON Lines, one record per entity; see docs/updating.md. Any file may be - for standard input.",
+@files_options(
+    {"add": "Changes as JSON Lines, one record per entity; see docs/updating.md. Any file may be - for standard input."}
 )
 @click.option(
     "--remove",
@@ -47,16 +44,18 @@ _REMOVED: tuple[SourceKind, ...] = ("facts", "names", "types")
     metavar="[KIND=]FILE",
     help="Ids of entities to delete, one per line; with KIND (facts, names or types), rows to remove.",
 )
-@click.option("--facts", multiple=True, type=FILE, help="Facts to add, in any format that kbtools index reads.")
-@click.option("--names", multiple=True, type=FILE, help="Names and aliases to add.")
-@click.option("--types", multiple=True, type=FILE, help="Types of entities to add.")
-@click.option("--rdf", multiple=True, type=FILE, help="RDF of facts, names and types to add.")
-@click.option("--table", multiple=True, type=FILE, help="Tables with an entity per row to add, such as spreadsheets.")
-@click.option("--wikidata", multiple=True, type=FILE, help="Wikidata entities in JSON to add.")
-@click.option(
-    "--relations", multiple=True, type=FILE, help="Names of relations: tables with the columns relation and name."
+@files_options(
+    {
+        "facts": "Facts to add, in any format that kbtools index reads.",
+        "names": "Names and aliases to add.",
+        "types": "Types of entities to add.",
+        "rdf": "RDF of facts, names and types to add.",
+        "table": "Tables with an entity per row to add, such as spreadsheets.",
+        "wikidata": "Wikidata entities in JSON to add.",
+        "relations": "Names of relations: tables with the columns relation and name.",
+        "redirects": "Entities to merge: tables with the columns old and new.",
+    }
 )
-@click.option("--redirects", multiple=True, type=FILE, help="Entities to merge: tables with the columns old and new.")
 @click.option("--take-over", is_flag=True, help="Take over the lock of a killed load or update without waiting.")
 @reading_options
 @json_option
@@ -64,17 +63,10 @@ def command(
     home: Home,
     add: tuple[Path, ...],
     remove: tuple[str, ...],
-    facts: tuple[Path, ...],
-    names: tuple[Path, ...],
-    types: tuple[Path, ...],
-    rdf: tuple[Path, ...],
-    table: tuple[Path, ...],
-    wikidata: tuple[Path, ...],
-    relations: tuple[Path, ...],
-    redirects: tuple[Path, ...],
     take_over: bool,
     options: ReadOptions,
     as_json: bool,
+    **added: tuple[Path, ...],
 ) -> None:
     """Add, remove or rename entities, facts, names and types of a knowledge base.
 
@@ -86,15 +78,13 @@ def command(
     parts: list[tuple[Role, SourceKind, str | None, Iterable[Path]]] = [
         ("gone", "any", None, [path for kind, path in removed if kind is None]),
         *(("remove", kind, None, [path for named, path in removed if named == kind]) for kind in _REMOVED),
-        ("add", "redirects", None, redirects),
+        ("add", "redirects", None, added["redirects"]),
         ("changes", "any", None, add),
-        ("add", "facts", None, facts),
-        ("add", "names", None, names),
-        ("add", "types", None, types),
-        ("add", "any", None, rdf),
-        ("add", "any", WIDE, table),
-        ("add", "any", WIKIDATA, wikidata),
-        ("add", "relations", None, relations),
+        *(("add", kind, None, added[kind]) for kind in _REMOVED),
+        ("add", "any", None, added["rdf"]),
+        ("add", "any", WIDE, added["table"]),
+        ("add", "any", WIKIDATA, added["wikidata"]),
+        ("add", "relations", None, added["relations"]),
     ]
     with stoppable(), _standard_input_file() as at_hand:
         sources = [

@@ -15,7 +15,7 @@ from kbtools.linking.similarity import SHORTEST_SLIP, Resemblance, resemblance
 from kbtools.linking.strict import StrictMatch, link_inverted
 from kbtools.text.common_words import ORDINARY, commonness
 from kbtools.text.function_words import has_content
-from kbtools.text.ngrams import Ngram
+from kbtools.text.ngrams import Ngram, span_ngram
 from kbtools.text.question import Question
 from kbtools.text.readings import inner_ngrams
 from kbtools.text.rungs import Form, Rung
@@ -239,13 +239,8 @@ class Misspelling:
                         last + 1 < len(words) and not self.content.may_end_before(texts[last + 1]),
                     )
                     spans.append((sum(faults), first - last, first, last))
-        return [
-            Ngram(
-                " ".join(texts[first : last + 1]),
-                words[first][0], words[last][0], words[first][1].start, words[last][1].end,
-            )
-            for _, _, first, last in sorted(spans)
-        ]  # fmt: skip
+        ordered = sorted(spans)
+        return [span_ngram(words, first, last, " ".join(texts[first : last + 1])) for _, _, first, last in ordered]
 
 
 def link_slips(kb: KnowledgeBase, sentences: Sequence[Question], strict: Sequence[Sequence[Link]]) -> list[list[Link]]:
@@ -317,12 +312,9 @@ def _slip_spans(question: Question, unknown: set[int], counts: Mapping[str, int]
         spans |= {(begin, end) for begin in ends if begin <= at for end in ends if begin < end >= at}
     longest = sorted(spans, key=lambda span: (span[0] - span[1], span))[:SPANS_TRIED]
     return [
-        Ngram(
-            " ".join(token.text for _, token in words[begin : end + 1]),
-            words[begin][0], words[end][0], words[begin][1].start, words[end][1].end,
-        )
+        span_ngram(words, begin, end, " ".join(token.text for _, token in words[begin : end + 1]))
         for begin, end in longest
-    ]  # fmt: skip
+    ]
 
 
 def _inner_spans(question: Question, strict: Sequence[Link | StrictMatch]) -> list[Ngram]:

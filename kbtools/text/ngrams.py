@@ -42,6 +42,15 @@ class Ngram(NamedTuple):
 
 _NEW = partial(tuple.__new__, Ngram)
 
+
+def span_ngram(
+    words: Sequence[tuple[int, Token]], first: int, last: int, form: str, reading: Form = Form.NORMAL
+) -> Ngram:
+    """Return the n-gram of the words of a question from `first` to `last`, each given with its place, under a form."""
+    (begin, opening), (end, closing) = words[first], words[last]
+    return Ngram(form, begin, end, opening.start, closing.end, reading)
+
+
 Runs = Callable[[Sequence[str], frozenset[int]], Iterable[tuple[int, int]]]
 """A function that returns runs of words with some lengths: first and last word of each, shorter first."""
 

@@ -12,7 +12,7 @@ from kbtools.deadline import check_time
 from kbtools.errors import InputError
 from kbtools.text.common_words import ORDINARY, commonness
 from kbtools.text.function_words import AUXILIARIES, FUNCTION_WORDS, QUESTION_WORDS
-from kbtools.text.ngrams import Ngram, Runs, every_run, ngrams
+from kbtools.text.ngrams import Ngram, Runs, every_run, ngrams, span_ngram
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import UNSPACED, Question, Token
 from kbtools.text.rungs import Form
@@ -94,10 +94,9 @@ def _variant_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngr
     for first, last in sorted(windows):
         if OUTER.intersection((texts[first], texts[last])):
             continue
-        (begin, opening), (end, closing) = words[first], words[last]
         for form, reading in variant_forms(texts[first : last + 1], joins[first : last + 1]):
             if form.count(" ") + 1 in lengths:
-                yield Ngram(form, begin, end, opening.start, closing.end, reading)
+                yield span_ngram(words, first, last, form, reading)
 
 
 def _follows(text: str, pair: list[tuple[int, Token]]) -> bool:
@@ -148,8 +147,7 @@ def respaced_ngrams(question: Question, lengths: frozenset[int]) -> Iterator[Ngr
                 for last in range(at, min(at + 2, len(words))):
                     whole = " ".join([*texts[first:begin], form, *texts[at + 1 : last + 1]])
                     if whole.count(" ") + 1 in lengths:
-                        (begins, opening), (ends, closing) = words[first], words[last]
-                        yield Ngram(whole, begins, ends, opening.start, closing.end, Form.OTHERWISE)
+                        yield span_ngram(words, first, last, whole, Form.OTHERWISE)
 
 
 def divisions(word: str) -> list[str]:
@@ -227,8 +225,7 @@ def _owner_ngrams(question: Question, lengths: frozenset[int], table: Table) -> 
         for last in range(first, min(first + MOST_WRITTEN, len(words))):
             for form in rewrite(texts[first : last + 1], table):
                 if form.count(" ") + 1 in lengths:
-                    (begin, opening), (close, closing) = words[first], words[last]
-                    yield Ngram(form, begin, close, opening.start, closing.end, Form.OTHERWISE)
+                    yield span_ngram(words, first, last, form, Form.OTHERWISE)
 
 
 def rewrite(words: Sequence[str], table: Table) -> list[str]:
