@@ -11,6 +11,8 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from fbsq import SMALL, parse
+from figures import show_table
 from numpy.typing import NDArray
 
 from kbtools.scorers.encoders.pretrained import read_files
@@ -53,10 +55,12 @@ def reduce(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("scorers/relations/static.safetensors"))
-    arguments = parser.parse_args()
+    parser.add_argument("--tokens", type=int, help="only the first of the vocabulary")
+    arguments = parse(parser, out=SMALL / "static.safetensors", tokens=300)
     files = read_files()
     encoder = SentenceForward.of_files(files)
-    tokens = [str(encoder.tokenizer.id_to_token(row)) for row in range(encoder.tokenizer.get_vocab_size())]
+    size = encoder.tokenizer.get_vocab_size()
+    tokens = [str(encoder.tokenizer.id_to_token(row)) for row in range(size)][: arguments.tokens]
     vectors = reduce(encode_tokens(encoder, len(tokens)))
     scales = np.abs(vectors).max(axis=1, keepdims=True) / 127
     packed = {
@@ -65,7 +69,8 @@ def main() -> None:
         "scales": scales[:, 0].astype(np.float32),
     }
     write_weights(arguments.out, packed)
-    print(f"{arguments.out}: {len(tokens):,} tokens, {arguments.out.stat().st_size / 1e6:.1f} MB")
+    written = str(arguments.out), f"{len(tokens):,}", f"{arguments.out.stat().st_size / 1e6:.1f}"
+    show_table("vectors", ("vectors", "tokens", "MB"), [written])
 
 
 if __name__ == "__main__":

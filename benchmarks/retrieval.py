@@ -92,7 +92,7 @@ def times(answerer: Answerer, gold: Sequence[AnnotatedQuestion]) -> Iterator[tup
     for name in UNGUIDED:
         ask = partial(answerer.query, pruning=name, scorer="lexical")
         yield f"one question, `{name}`", percentiles(ask, texts)
-        yield "the same, never asked backwards", percentiles(partial(ask, inverse=False), texts)
+        yield f"one question, `{name}`, never backwards", percentiles(partial(ask, inverse=False), texts)
 
 
 if __name__ == "__main__":

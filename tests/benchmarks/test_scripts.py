@@ -66,7 +66,6 @@ ELSEWHERE = {
     "damage": "minutes of processes, each of which is a test of its own in tests/",
     "gpu": "tests/benchmarks/test_gpu.py",
     "make_near_ranking": "makes a file of the package",
-    "make_static_vectors": "makes a file of the package",
     "make_word_tables": "makes a file of the package",
     "mutations": "runs tests",
     "sampled_mutations": "runs tests",
