@@ -115,7 +115,7 @@ def test_an_unknown_pruner_or_scorer_is_named(sample: Answerer, asked: dict[str,
 
 
 def test_a_scorer_that_is_no_class_is_broken(sample: Answerer) -> None:
-    with pytest.raises(BrokenPlugin, match="no class"):
+    with pytest.raises(BrokenPlugin, match="not a class"):
         sample.query("who wrote it", scorer="kbtools.answering.results:JSON_VERSION")
 
 
