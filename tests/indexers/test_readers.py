@@ -276,7 +276,7 @@ def test_progress_is_told_in_bytes_of_the_file(tmp_path: Path) -> None:
         ('<?xml version="1.0"?>\n<rdf:RDF xmlns="http://a/">\n', r":1: found RDF/XML .*use --format rdf-xml"),
         ('<?xml version="1.0"?>\n<!DOCTYPE rdf:RDF [\n', r":1: found RDF/XML"),
         ('<?xml version="1.0"?>\n<Ontology xmlns="http://www.w3.org/2002/07/owl#">\n', ":1: found OWL/XML.*robot"),
-        ("[\n  {\n", "found JSON that cannot be read|takes RDF, found jsonl"),
+        ("[\n  {\n", "found JSON that cannot be read|takes RDF, found (nt|tsv|csv|jsonl)"),
     ],
 )
 @pytest.mark.parametrize("name", ["k.nt", "k.tsv", "k.csv", "k.jsonl"])
