@@ -155,7 +155,7 @@ def test_vectors_of_another_training_are_refused(kb: MemoryKB, tmp_path: Path) -
 
     (folder / RECORD).write_text("another")
 
-    with pytest.raises(CheckpointMismatch, match="those of another training"):
+    with pytest.raises(CheckpointMismatch, match="come from another training"):
         make_embedder(kb, models=tmp_path, trust_plugins=True)
 
 
