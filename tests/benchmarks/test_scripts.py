@@ -55,6 +55,16 @@ def test_a_benchmark_starts_the_server_inside_the_clone(
         assert serving.cpu_seconds(pid) >= 0
 
 
+def test_every_fault_of_the_table_can_be_put_into_the_code() -> None:
+    mutations = importlib.import_module("mutations")
+    faults = mutations.read_mutations()
+
+    assert [one.label for one in faults if (mutations.ROOT / one.file).read_text("utf-8").count(one.old) != 1] == []
+    assert [
+        name for one in faults for name in one.tests if not (mutations.ROOT / "tests" / name.split("::")[0]).exists()
+    ] == []
+
+
 SMALL = sorted(name for name in SCRIPTS if re.search(r"parse\(parser[,)]", (ROOT / f"{name}.py").read_text("utf-8")))
 """Scripts that have --small."""
 
