@@ -428,6 +428,15 @@ def test_the_digest_tells_any_line_that_is_missing(
     assert shorter.digest != read_manifest(sample_path).digest
 
 
+# Parts of names
+
+
+def test_a_question_with_a_part_of_a_name_suggests_the_entity(sample: Answerer) -> None:
+    result = sample.query("where is the harder")
+    assert (result.candidates, result.answers) == ((), ())
+    assert [entity.id for entity in result.suggestions or ()] == ["m.01jp8ww"]
+
+
 # Renaming
 
 
