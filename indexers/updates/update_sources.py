@@ -17,7 +17,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from operator import itemgetter
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -151,9 +150,10 @@ def _apply(draft: Draft, batch: RecordBatch, role: Role) -> int:
     if batch.kind in ("descriptions", "relations"):
         if role != "add":
             return 0
-        # The first language is the usual one; of several texts in a language the alphabetically first is taken.
+        # As in a build: the first description by spelling, and the shortest name of a relation; see derived_rows.
         best: dict[tuple[str, str], str] = {}
-        for owner, _, text, language in sorted(rows, key=itemgetter(1, 2)):
+        short = batch.kind == "relations"
+        for owner, _, text, language in sorted(rows, key=lambda row: (row[1], short and len(row[2]), row[2])):
             best.setdefault((owner, language), text)
         for (owner, language), text in best.items():
             (draft.describe if batch.kind == "descriptions" else draft.name_relation)(owner, text, language)

@@ -305,6 +305,12 @@ def test_a_row_is_never_given_again(folder: Path) -> None:
     assert [*rows, *open_folder(folder).rows(["m.0five"])] == [3, 4, 5]
 
 
+def test_an_update_names_a_relation_as_a_build_does(folder: Path) -> None:
+    kbtools.update(folder, relations=[("music.album.artist", "a recording of"), ("music.album.artist", "recorded by")])
+
+    assert open_folder(folder).relation_names == ("recorded by",)
+
+
 def test_relations_are_named(folder: Path) -> None:
     kbtools.update(folder, relations=[("music.album.artist", "recorded by"), ("no.such.relation", "x")])
 
