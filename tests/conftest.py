@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from kbtools.answering.answerer import Answerer, open_kb
 from kbtools.entry_points import TRUST_VARIABLE
@@ -30,6 +31,10 @@ from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking import models
 from tests.encoder_folders import write_encoder
+
+# A slow machine is no fault: no example has a deadline.
+settings.register_profile("kbtools", deadline=None)
+settings.load_profile("kbtools")
 
 # The default untrained scorer is the same in every environment; tests of `encoder` name it.
 os.environ[models.VARIABLE] = models.LEXICAL

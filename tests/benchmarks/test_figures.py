@@ -23,10 +23,10 @@ FIGURE = re.compile(
 
 NOT_MEASURED = (
     "95 %",  # intervals
-    "or 4 MB goes on",  # the largest document of a cluster
+    "or 4 MB is continued",  # the largest document of a cluster
     "some 20 GB",  # what a shard should hold
     "above 30 GB",
-    "1 GB serves",
+    "1 GB is enough",
     "`--memory` says, 1 GB",
     "downloads 5 GB of CUDA",  # what others weigh
     "ONNX Runtime and tokenizers, 100 MB",
