@@ -52,8 +52,8 @@ def read_epochs(options: list[str]) -> dict[str, int]:
 
 def train_models(
     kb: KnowledgeBase, splits: Splits, models: Path, *, epochs: Mapping[str, int], wanted: Container[str]
-) -> list[str]:
-    """Train what the tables show, and record that it is ranked by Eq. 4; say how long each model was trained."""
+) -> list[list[str]]:
+    """Train what the tables show, and record that it is ranked by Eq. 4; return a row of figures for each model."""
     trained = []
     for part, name in MODELS:
         if part != TAGGER and name not in wanted:
@@ -63,9 +63,11 @@ def train_models(
         said = [epochs[key] for key in (f"{part}/{name}", name, "") if key in epochs]
         settings = change_known(whole, {"epochs": said[0]} if said else {})
         model = train(kb, splits, part=part, name=name, settings=settings, models=models)
-        figures = ", ".join(f"{figure} {value:.3f}" for figure, value in model.figures.items())
-        print(f"{part} {name}: {figures}", flush=True)
-        trained.append(f"{part} {name} {settings.fit.epochs} of {whole.fit.epochs}")
+        seconds = f"{model.figures['seconds']:,.0f}"
+        figures = [f"{key} {100 * value:.1f} %" for key, value in model.figures.items() if key != "seconds"]
+        print(f"{part} {name}: {', '.join(figures)}", flush=True)
+        epochs_of = f"{settings.fit.epochs} of {whole.fit.epochs}"
+        trained.append([f"`{name}`", epochs_of, ", ".join(figures), seconds])
     read_systems(models).choose(PLAN.system(typed=True))
     return trained
 
@@ -100,9 +102,8 @@ def main() -> None:
     for section in paper_sections(report):
         print("\n" + section.title + ". " + section.lead)
         show_table(section.title, section.head, section.rows)
-    print(
-        f"\nn = {len(report.run):,} test questions, {len(splits.train):,} to learn from; epochs: {', '.join(trained)}"
-    )
+    show_table("models", ["model", "epochs", "on the validation questions", "CPU seconds of training"], trained)
+    print(f"\nn = {len(report.run):,} test questions, {len(splits.train):,} to learn from")
 
 
 if __name__ == "__main__":
