@@ -42,10 +42,12 @@ class MissingFacts:
         link = ranking.links[int(pool.link_of_pair[first])]
         tokens = [token for token in ranking.question.tokens if token.is_word]
         words = [token.text for token in tokens if not link.start <= token.start < link.end]
-        named = {row for run in _runs(words) for row in self.rows_of(run)}
+        named = {row for run in _runs(words) if run in self.rows_by_words for row in self.rows_of(run)}
+        if not named:
+            return False
         # Relations read backwards follow the others, in the same order.
         relations = [row % len(self.labels) for row in pool.relation.tolist()]
-        if not named or not named.isdisjoint(relations):
+        if not named.isdisjoint(relations):
             return False
         own = self.labels[relations[int(pool.pair_relation[first])]]
         stems = {stem for label in own for word in relation_words(label) for stem in stems_of(word)}
@@ -53,7 +55,7 @@ class MissingFacts:
 
     def rows_of(self, words: tuple[str, ...]) -> list[int]:
         """Return the relations that have these words as their name, none for words that say nothing."""
-        return [] if self.content.weak.issuperset(words) else self.rows_by_words.get(words, [])
+        return [] if self.content.weak.issuperset(words) else self.rows_by_words[words]
 
 
 def _runs(words: list[str]) -> Iterator[tuple[str, ...]]:

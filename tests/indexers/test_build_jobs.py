@@ -63,7 +63,7 @@ def test_a_process_that_is_killed_ends_the_build_and_leaves_nothing(
 
     monkeypatch.setattr(near_names, "Worker", start)
 
-    with pytest.raises(MemoryExhausted, match="a process of the build was ended"):
+    with pytest.raises(MemoryExhausted, match="a process of the build was killed"):
         make(2)
     assert list(tmp_path.iterdir()) == []
 
