@@ -197,6 +197,7 @@ def spoken(kb: KnowledgeBase) -> dict[str, Any]:
     return {"names": dict(zip(kb.ids(rows), kb.names_of(rows), strict=True)), "counts": languages, "found": found}
 
 
+@pytest.mark.real_cluster
 @pytest.mark.parametrize("world", [SPEAKING, MUSIC, replace(MUSIC, language="de,en")], ids=["many", "none", "de"])
 def test_updates_keep_languages_as_in_a_folder(
     monkeypatch: pytest.MonkeyPatch, cluster: Cluster, kb_name: str, tmp_path: Path, world: World

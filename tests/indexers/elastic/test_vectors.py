@@ -45,6 +45,7 @@ def test_vectors_belong_to_their_version_and_go_with_it(
         ElasticKB(kb_name, cluster).vectors()
 
 
+@pytest.mark.real_cluster
 @pytest.mark.parametrize(
     "vectors",
     [
