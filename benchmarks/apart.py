@@ -66,7 +66,7 @@ def score(
 
 
 def mcnemar(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
-    """Give p of the exact test over the questions that one alone has right; a tie is drawn, for both by one draw."""
+    """Return p of the exact test over the questions that one alone has right; a tie is drawn, for both by one draw."""
     draw = np.random.default_rng(SEED).random(len(before))
     gained = int(np.sum((after > draw) & (before <= draw)))
     lost = int(np.sum((after <= draw) & (before > draw)))

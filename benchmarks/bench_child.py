@@ -68,7 +68,7 @@ def by_name(task: str, name: str, inputs: Inputs, work: Path, limit: int) -> dic
 
 
 def cpu() -> float:
-    """Give the CPU seconds of this process and its children."""
+    """Return the CPU seconds of this process and its children."""
     of = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(used.ru_utime + used.ru_stime for used in of)
 

@@ -43,11 +43,11 @@ class Contender:
         """Open what was built; without a store of its own, read the names again."""
 
     def near(self, text: str) -> list[str]:
-        """Give the names nearest to a text, the nearest first."""
+        """Return the names nearest to a text, the nearest first."""
         raise NotImplementedError
 
     def linked(self, question: str) -> set[Any]:
-        """Give all entities that some words of a question name, as `entity` spells them."""
+        """Return all entities that some words of a question name, as `entity` spells them."""
         raise NotImplementedError
 
     def entity(self, entity_id: str) -> Any:

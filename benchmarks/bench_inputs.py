@@ -58,7 +58,7 @@ class Inputs:
         return random.Random(SEED).sample(meant, min(limit, len(meant)))
 
     def read_questions(self, limit: int) -> list[tuple[str, str]]:
-        """Give questions of FBSQ's test split, and the id of the subject of each."""
+        """Return questions of FBSQ's test split, and the id of the subject of each."""
         return [(gold.text, gold.subject) for gold in islice(read_annotated(questions("test")), limit)]
 
 

@@ -62,7 +62,7 @@ def damage(path: Path, rng: random.Random) -> None:
 
 
 def outcome_of(name: str, code: int, printed: str, expected: str) -> str:
-    """Say what came of a command; one that makes something of what is damaged must not end well."""
+    """Return the outcome of a command; one that makes something of what is damaged must not end well."""
     outcome = verdict(code, untimed(printed), untimed(expected))
     if outcome == "another answer" and re.search(r'"missing": ?\[\s*"', printed):
         return "named"  # a report without a cell says so

@@ -113,7 +113,7 @@ def varied(questions: list[str], rng: random.Random) -> Iterator[str]:
 
 
 def resident() -> float:
-    """Give the memory that this process holds, in MiB."""
+    """Return the memory that this process holds, in MiB."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
@@ -135,7 +135,7 @@ def many_questions(kb: Path, number: int, rng: random.Random, *, until: float) -
 
 
 def query_command(kb: Path) -> list[str]:
-    """Give the command that answers the questions of its standard input, the same bytes for the same questions."""
+    """Return the command that answers the questions of its standard input, the same bytes for the same questions."""
     options = ["--pruning", "n-gram+", "--scorer", "lexical", "--json", "--no-timing"]
     return [KBTOOLS, "query", "--kb", str(kb), *options, "-"]
 

@@ -43,7 +43,7 @@ class PruningFigures:
 
 
 def is_named(kb: KnowledgeBase, question: AnnotatedQuestion) -> bool:
-    """Tell whether the gold subject has a name or an alias."""
+    """Return whether the gold subject has a name or an alias."""
     (row,) = kb.rows([question.subject])
     return row is not None and bool(kb.names_of(np.array([row], dtype=np.uint32))[0])
 
@@ -87,7 +87,7 @@ def pruning_figures(answerer: Answerer, questions: Iterable[AnnotatedQuestion], 
 
 
 def expected_accuracy(results: Sequence[Result], questions: Sequence[AnnotatedQuestion]) -> float:
-    """Give the share of questions whose subject and relation are right; a k-way tie that holds the gold counts 1/k.
+    """Return the share of questions whose subject and relation are right; a k-way tie that holds the gold counts 1/k.
 
     Raises ValueError for a result that was cut inside its tie, where the ids would decide; query with `top=None`.
     """
@@ -102,6 +102,6 @@ def expected_accuracy(results: Sequence[Result], questions: Sequence[AnnotatedQu
 
 
 def looser_share(results: Sequence[Result]) -> float:
-    """Give the share of first places that stand on a looser rung than another candidate; query with `top=None`."""
+    """Return the share of first places that stand on a looser rung than another candidate; query with `top=None`."""
     rungs = [[Rung[found.rung.upper()] for found in result.candidates] for result in results if result.candidates]
     return sum(first > min(first, *others) for first, *others in rungs if others) / len(rungs) if rungs else 0.0

@@ -25,7 +25,7 @@ LAYERS = ("freebase-FBSQ", "FBSQ"), ("freebase-FBSQ.ambiguity", "FBSQ.ambiguity"
 
 
 def data_folder() -> Path:
-    """Give the folder of the data: KBTOOLS_DATA, else ../shared/data from the project's root."""
+    """Return the folder of the data: KBTOOLS_DATA, else ../shared/data from the project's root."""
     default = Path(__file__).resolve().parents[2] / "shared" / "data"
     return Path(os.environ.get("KBTOOLS_DATA", default)) / "simplequestions"
 
@@ -44,7 +44,7 @@ def sources() -> list[Source]:
 
 
 def questions(split: str) -> Path:
-    """Give the annotated questions of a split."""
+    """Return the annotated questions of a split."""
     if is_small():
         return SMALL / "valid.txt" if split == "valid" else SAMPLE / f"sample.{split}.txt"
     return data_folder() / f"annotated_fb_data_{split}.txt"

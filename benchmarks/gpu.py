@@ -65,7 +65,7 @@ class Report:
 
 
 def rate(device: torch.device, run: Callable[[], object], *, count: int) -> float:
-    """Give how many a second: `count` in each run, runs repeated for SECONDS after two to warm up."""
+    """Return the rate per second: `count` in each run, runs repeated for SECONDS after two to warm up."""
 
     def wait() -> None:
         if device.type == "cuda":

@@ -58,7 +58,7 @@ def paper_sections(report: Report) -> list[Section]:
 
 
 def table_1_cells() -> dict[Cell, float]:
-    """Give the paper's value of each cell of Table 1."""
+    """Return the paper's value of each cell of Table 1."""
     return {
         Cell(pruning, scorer, subject): value
         for (pruning, scorer), values in TABLE_1.items()

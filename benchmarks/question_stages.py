@@ -106,7 +106,7 @@ def main() -> None:
 
 
 def seconds_of(ask: Callable[[str], None], text: str) -> float:
-    """Give the CPU seconds of a question."""
+    """Return the CPU seconds of a question."""
     begun = time.thread_time()
     ask(text)
     return time.thread_time() - begun

@@ -69,7 +69,7 @@ def without_exchange() -> None:
 
 
 def state(out: Path) -> str:
-    """Say what a folder answers as: the old content, the new, or none, its old content lying beside it."""
+    """Return what a folder answers as: the old content, the new, or none, its old content lying beside it."""
     try:
         relations = set(EmbeddedKB(out).relations)
     except KBMissing as error:

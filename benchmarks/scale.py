@@ -115,7 +115,7 @@ def repeated(path: Path, kind: str, times: float, folder: Path) -> Path:
 
 
 def renamed(line: bytes, number: int, *, is_name: bool) -> bytes:
-    """Give the entities of a line other ids, and another word behind their names."""
+    """Return the entities of a line other ids, and another word behind their names."""
     word = COPIES[number % len(COPIES)]
     line = line.replace(b"www.freebase.com/m/", b"www.freebase.com/m/0z" + word).replace(b"<fb:m.", b"<fb:m.0z" + word)
     return line.replace(b'"@', b" " + word + b'"@') if is_name else line

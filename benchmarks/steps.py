@@ -47,7 +47,7 @@ class Split:
     by_pruner: dict[str, GoldScores]
 
     def scores(self, pruning: str, scorers: Sequence[str], *, subject: bool) -> GoldScores:
-        """Give the scores of some relation scorers, with the subject scorer or without."""
+        """Return the scores of some relation scorers, with the subject scorer or without."""
         whole = self.by_pruner[pruning]
         evidence, beside = whole.evidence, {LEXICAL: whole.evidence.v[LEXICAL]}
         v = {name: evidence.v[name] for name in scorers}
@@ -87,7 +87,7 @@ def chosen(valid: GoldScores) -> WeightedSum:
 
 
 def seconds(models: Path, part: str, name: str) -> float:
-    """Give the CPU seconds that a model took to train."""
+    """Return the CPU seconds that a model took to train."""
     return float(read_model(model_folder(models, part, name)).stamp.figures["seconds"])
 
 

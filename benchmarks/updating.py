@@ -234,7 +234,7 @@ def run(*arguments: str) -> None:
 
 
 def timed(act: Callable[[], None]) -> tuple[float, float]:
-    """Give wall and CPU seconds of what runs in processes of its own."""
+    """Return wall and CPU seconds of what runs in processes of its own."""
     used, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     act()
     wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -265,7 +265,7 @@ def compare(without: KnowledgeBase, with_updates: KnowledgeBase, rows: EntityRow
 
 
 def each(act: Callable[[Any], object], arguments: Sequence[Any]) -> float:
-    """Give the median microseconds of an act."""
+    """Return the median microseconds of an act."""
     times = []
     for argument in arguments:
         begun = time.perf_counter()

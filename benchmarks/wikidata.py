@@ -191,7 +191,7 @@ def descendants(process: int) -> Iterator[int]:
 
 
 def proportional_memory(process: int) -> int:
-    """Give the bytes that a process holds, of pages that several share its part; none if it is gone."""
+    """Return the bytes that a process holds, of pages that several share its part; none if it is gone."""
     with suppress(OSError):
         for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):

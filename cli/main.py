@@ -133,7 +133,7 @@ class _LazyGroup(click.Group):
 
 
 def _find_typed_plugins(arguments: list[str]) -> None:
-    """Let Python find modules of a `module:Class` on the command line in the current folder, after all other places."""
+    """Append the current folder to the import path if a `module:Class` of the command line is found only there."""
     modules = {match[1] for argument in arguments if (match := _TYPED_PLUGIN.fullmatch(argument))}
     missing = [name for name in modules - sys.modules.keys() if find_spec(name) is None]
     if any(Path(f"{name}.py").is_file() or Path(name).is_dir() for name in missing):

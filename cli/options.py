@@ -95,7 +95,7 @@ class Between(click.FloatRange):
 
 
 def json_option(command: Command) -> Command:
-    """Let the user choose JSON instead of a table."""
+    """Add `--json`, for JSON instead of a table."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")(command)
 
 
@@ -116,7 +116,7 @@ def output_option(*more: str) -> Callable[[Command], Command]:
 
 
 def inverse_option(command: Command) -> Command:
-    """Let the user enable reading facts backwards."""
+    """Add `--inverse`, for reading facts backwards."""
     return click.option(
         "--inverse/--no-inverse",
         default=None,
@@ -126,7 +126,7 @@ def inverse_option(command: Command) -> Command:
 
 
 def lang_option(command: Command) -> Command:
-    """Let the user choose the languages of names."""
+    """Add `--lang`, for the languages of names."""
     return click.option(
         "--lang",
         metavar="TAGS",
@@ -153,5 +153,5 @@ def check_size(context: click.Context, option: click.Parameter, value: str) -> s
 
 
 def pruning_option(command: Command) -> Command:
-    """Let the user choose the pruner."""
+    """Add `--pruning`, for the pruner."""
     return click.option("--pruning", default=DEFAULT, help="The pruner: a plugin, or module:Class.")(command)

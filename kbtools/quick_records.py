@@ -9,7 +9,7 @@ _Value = TypeVar("_Value")
 
 
 def quick_record(cls: type[_Record]) -> type[_Record]:
-    """Give a frozen dataclass an `__init__` that takes half the time; it must not have default factories.
+    """Replace the `__init__` of a frozen dataclass by one that takes half the time; it must not have default factories.
 
     The `__init__` of a frozen dataclass calls `object.__setattr__` for each field. This one writes to the slots, or to
     `__dict__` without them. Arguments, defaults and `__post_init__` are unchanged.

@@ -52,9 +52,7 @@ _MOST_TRIED = 10_000
 """Subjects of facts that are first looked up among the names."""
 
 _ADDRESS_SPACE = 2_000_000_000
-"""Least address space of a build, in bytes. With the sample and two threads, libraries ended some builds that had 1.6
-GB and none that had 1.7 GB.
-"""
+"""Least address space of a build, in bytes: with the sample and two threads, some failed at 1.6 GB, none at 1.7."""
 
 
 @dataclass(frozen=True, slots=True)
