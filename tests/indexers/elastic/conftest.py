@@ -104,6 +104,7 @@ class SmallServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = -1  # one packet an answer: a second one waits 40 ms for the acknowledgement of the first
 
             def log_message(self, *_: object) -> None:
                 """Log nothing."""
