@@ -74,7 +74,7 @@ def list_versions(cluster: Cluster, kb: str | None = None) -> list[Version]:
         params={"features": "aliases,mappings", "expand_wildcards": "all", "filter_path": "*.aliases,*.mappings._meta"},
     )  # fmt: skip
     versions: dict[tuple[str, int], Version] = {}
-    for index, described in (indexes or {}).items():
+    for index, described in sorted((indexes or {}).items()):
         mark = IndexMark.of(described)
         if mark is None or (kb is not None and mark.kb != kb):
             continue
