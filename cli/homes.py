@@ -79,7 +79,7 @@ class Home:
             folder = models_folder(models)
             open_cluster = load_class(BACKENDS, "elasticsearch")
             answerer = Answerer(open_cluster(str(self.path), self.elasticsearch.open()), models=folder, **parts)
-        return answerer if lang is None else answerer.in_languages(lang)
+        return answerer.in_languages(lang)
 
     def open_intact(self, **parts: Any) -> Answerer:
         """Open a knowledge base to train or measure on it; raise KBUnusable for a folder with a damaged file.

@@ -117,8 +117,7 @@ def similar(home: Home, models: Path | None, text: str | None, top: int, lang: s
     """
     text = require_text(text, "an id or a name")
     answerer = home.open()
-    kb = answerer.kb
-    named = kb if lang is None else answerer.in_languages(lang).kb
+    kb, named = answerer.kb, answerer.in_languages(lang).kb
     row = find_entity(named, text)
     if models:
         from kbtools.scorers.subjects.transe import nearest

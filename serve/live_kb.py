@@ -42,7 +42,7 @@ class Edition:
         return make_overview(self.answerer, self.vocabulary)
 
     def in_languages(self, lang: str | None) -> "Edition":
-        """Return the same build for questions in some languages; raise UnknownLanguage if one has no names."""
+        """Return the same build for questions in some languages, as `Answerer.in_languages` does."""
         if lang is None:
             return self
         spoken = copy(self)

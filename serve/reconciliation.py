@@ -74,78 +74,76 @@ class ReconciliationService:
             Route("/reconcile/preview", self.preview),
         ]
 
-    async def run(self, job: Callable[[Edition], _T], *, look_ups: int = 1) -> _T:
-        return await self.workers.run_on(self.kb, job, characters=_LOOK_UP * look_ups)
+    async def run(self, request: Request, job: Callable[[Edition], _T], *, look_ups: int = 1) -> _T:
+        """Compute with the edition in the languages of a request."""
+        lang = request.query_params.get("lang")
+        characters = _LOOK_UP * look_ups
+        return await self.workers.run_on(
+            self.kb, lambda edition: job(edition.in_languages(lang)), characters=characters
+        )
+
+    async def answer(self, request: Request, job: Callable[[Edition], Any], *, look_ups: int = 1) -> Response:
+        """Answer in JSON or, with a callback, as a script that calls it."""
+        return _with_callback(request, await self.run(request, job, look_ups=look_ups))
 
     async def reconcile(self, request: Request) -> Response:
         """Return the manifest, or answer queries, or extend rows."""
-        form, lang = await _read_form(request), request.query_params.get("lang")
+        form = await _read_form(request)
         if "queries" in form:
             batch = read_batch(form["queries"])
-            record: Any = await self.run(
-                lambda edition: {
-                    key: {"result": reconcile(edition.in_languages(lang), query)} for key, query in batch.items()
-                },
+            return await self.answer(
+                request,
+                lambda edition: {key: {"result": reconcile(edition, query)} for key, query in batch.items()},
                 look_ups=sum(query.look_ups for query in batch.values()),
             )
-        elif "query" in form:  # The older form of the protocol: one query, or its text.
+        if "query" in form:  # The older form of the protocol: one query, or its text.
             text = form["query"]
             settings = {name: form[name] for name in ("type", "limit", "type_strict") if name in form}
             single = read_single(
                 text if isinstance(text, dict) or text.lstrip()[:1] == "{" else {"query": text, **settings}
             )
-            record = await self.run(
-                lambda edition: {"result": reconcile(edition.in_languages(lang), single)}, look_ups=single.look_ups
-            )
-        elif "extend" in form:
+            look_ups = single.look_ups
+            return await self.answer(request, lambda edition: {"result": reconcile(edition, single)}, look_ups=look_ups)
+        if "extend" in form:
             query = read_extension(form["extend"])
-            record = await self.run(
-                lambda edition: extend(edition.in_languages(lang), query), look_ups=query.cells // _CELLS_AT_ONCE
-            )
-        elif request.method == "POST":
+            look_ups = query.cells // _CELLS_AT_ONCE
+            return await self.answer(request, lambda edition: extend(edition, query), look_ups=look_ups)
+        if request.method == "POST":
             raise BadArgument("a POST needs queries or extend, as a form or as JSON")
-        else:
-            url = _service_url(request)
-            record = await self.run(lambda edition: _service_manifest(self.kb.name, edition, url, lang=lang))
-        return _with_callback(request, record)
+        url, lang = _service_url(request), request.query_params.get("lang")
+        return await self.answer(request, lambda edition: _service_manifest(self.kb.name, edition, url, lang=lang))
 
     async def suggest(self, request: Request) -> Response:
         """Return completions of a prefix."""
         suggest = {"entity": suggest_entities, "property": suggest_properties, "type": suggest_types}[_kind_of(request)]
         prefix = request.query_params.get("prefix", "").encode(errors="replace").decode()
-        lang = request.query_params.get("lang")
         cursor = _whole_number(request, "cursor", default=0)
-        record = await self.run(
-            lambda edition: {"result": suggest(edition.in_languages(lang), prefix, cursor=cursor)},
-            look_ups=len(prefix) // LOOKED_UP + min(cursor, LAST_SUGGESTED) // SUGGESTED,
+        look_ups = len(prefix) // LOOKED_UP + min(cursor, LAST_SUGGESTED) // SUGGESTED
+        return await self.answer(
+            request, lambda edition: {"result": suggest(edition, prefix, cursor=cursor)}, look_ups=look_ups
         )
-        return _with_callback(request, record)
 
     async def flyout(self, request: Request) -> Response:
         """Return a short description of a suggestion."""
-        kind, spelling, lang = _kind_of(request), _required(request, "id"), request.query_params.get("lang")
-        record = await self.run(lambda edition: flyout(edition.in_languages(lang), kind, spelling))
-        return _with_callback(request, record)
+        kind, spelling = _kind_of(request), _required_id(request)
+        return await self.answer(request, lambda edition: flyout(edition, kind, spelling))
 
     async def properties(self, request: Request) -> Response:
         """Return suggested properties of a type."""
-        type_id, lang = request.query_params.get("type", ""), request.query_params.get("lang")
+        type_id = request.query_params.get("type", "")
         limit = _whole_number(request, "limit", default=_MOST_PROPOSED)
-        record = await self.run(
-            lambda edition: {
-                "properties": propose_properties(edition.in_languages(lang), type_id, limit=min(limit, _MOST_PROPOSED)),
-                "type": type_id,
-                "limit": limit,
-            }
-        )
-        return _with_callback(request, record)
+        most = min(limit, _MOST_PROPOSED)
+
+        def proposed(edition: Edition) -> dict[str, Any]:
+            return {"properties": propose_properties(edition, type_id, limit=most), "type": type_id, "limit": limit}
+
+        return await self.answer(request, proposed)
 
     async def preview(self, request: Request) -> Response:
         """Return a preview of an entity."""
-        spelling, lang = _required(request, "id"), request.query_params.get("lang")
-        status = 200
+        spelling, status = _required_id(request), 200
         try:
-            html = await self.run(lambda edition: preview_page(edition.in_languages(lang).answerer, spelling))
+            html = await self.run(request, lambda edition: preview_page(edition.answerer, spelling))
         except UnknownEntity as error:  # Clients show any answer in a window, so errors are pages as well.
             status, html = 404, small_page("not found", f"<p>{escape(str(error))}</p>")
         headers = {"content-security-policy": STYLE_POLICY}
@@ -193,10 +191,10 @@ def _kind_of(request: Request) -> str:
     return kind
 
 
-def _required(request: Request, name: str) -> str:
-    value = request.query_params.get(name, "")
+def _required_id(request: Request) -> str:
+    value = request.query_params.get("id", "")
     if not value:
-        raise BadArgument(f"{name} is missing", name=name)
+        raise BadArgument("id is missing", name="id")
     return value
 
 
@@ -214,7 +212,6 @@ _FREEBASE = re.compile(r"m\.0")
 
 def _service_manifest(name: str, edition: Edition, url: str, *, lang: str | None) -> dict[str, Any]:
     """Return the service manifest; `url` is the service's address, and its addresses keep the languages `lang`."""
-    edition.in_languages(lang)
     first, further = (f"{mark}lang={quote(lang)}" if lang else "" for mark in "?&")
     kinds = ("entity", "property", "type")
     spaces = _identifier_spaces(edition, url)

@@ -9,7 +9,7 @@ from functools import cache, partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self, Unpack, cast
+from typing import Any, Self, Unpack
 
 from kbtools.answering.backwards import or_backwards
 from kbtools.answering.entity_reader import EntityReader, NameLookup
@@ -46,7 +46,10 @@ _DEVICE = re.compile(r"(cpu|cuda(:\d+)?|mps)(-tf32|-bf16)?")
 API = "close entity facts forget in_languages kb link lookup lookup_many models query query_many system tagger teach"
 """The members of an answerer that tab completion lists."""
 
-_BOTH_WAYS = "both ways"
+_TEACHING = "kbtools.answering.teaching"
+"""A module that imports this one, and so is imported by name."""
+
+_BOTH_WAYS = ("both ways",)
 """The key, among the views in some languages, of the view that also reads facts backwards."""
 
 
@@ -111,6 +114,7 @@ class Answerer:
         self.parts: Parts = (
             origin.parts if origin else Parts(kb, models, tagger=tagger, device=device, trust_plugins=trust_plugins)
         )
+        self.models, self.tagger = self.parts.models, self.parts.tagger
         self.closed = False
         self.link_confidence = LinkConfidence(kb)
         self.missing_facts = MissingFacts(kb, self.link_confidence.content)
@@ -164,16 +168,6 @@ class Answerer:
             raise KBUnusable("the knowledge base is closed; open it again")
         if self.origin is not None:
             self.origin.require_open()
-
-    @property
-    def models(self) -> Path | None:
-        """Return the folder of trained models."""
-        return self.parts.models
-
-    @property
-    def tagger(self) -> str:
-        """Return the tagger of the pruners that use one."""
-        return self.parts.tagger
 
     def system(self, **names: Unpack[PartNames]) -> System:
         """Return the system made of the named parts, as `Parts.system` does."""
@@ -290,15 +284,19 @@ class Answerer:
         """Return the answerer that also reads facts backwards; raise IncomingMissing if the backend cannot."""
         if self.directions is not None:
             return self
-        if (_BOTH_WAYS,) not in self.views:
-            fallback = self.fallback and self.fallback.both_ways()
-            self.views[_BOTH_WAYS,] = Answerer(
-                BothWays(self.kb), origin=self, languages=self.languages, fallback=fallback
-            )
-        return self.views[_BOTH_WAYS,]
+        if _BOTH_WAYS not in self.views:
+            view, fallback = BothWays(self.kb), self.fallback and self.fallback.both_ways()
+            self.views[_BOTH_WAYS] = Answerer(view, origin=self, languages=self.languages, fallback=fallback)
+        return self.views[_BOTH_WAYS]
 
-    def in_languages(self, lang: str) -> "Answerer":
-        """Return the answerer that searches names in some languages; raise UnknownLanguage if it has none in one."""
+    def in_languages(self, lang: str | None) -> "Answerer":
+        """Return the answerer that searches names in some languages, itself for None.
+
+        Raises UnknownLanguage if no name is in one of them, KBUnusable if the knowledge base is closed.
+        """
+        self.require_open()
+        if lang is None:
+            return self
         require_text(lang, "lang")
         tags = read_languages(lang, self.kb.manifest.languages)
         if tags not in self.views:
@@ -349,13 +347,14 @@ class Answerer:
         knowledge base has no such pair or several, and BadArgument if there is no file.
         """
         self.require_open()
-        taught: TaughtQuestion = _ask_teaching("teach_one")(self, question, subject, relation, answer)
+        teach_one = import_object(f"{_TEACHING}:teach_one")
+        taught: TaughtQuestion = teach_one(self, question, subject, relation, answer)
         return taught
 
     def forget(self, question: str) -> bool:
         """Remove a taught question; return whether it was taught."""
         self.require_open()
-        return bool(_ask_teaching("forget")(self, question))
+        return bool(import_object(f"{_TEACHING}:forget")(self, question))
 
     @with_options(LookupOptions, limit=TOP)
     def lookup(self, name: str, **options: Unpack[LookupOptions]) -> LookupResult:
@@ -396,21 +395,16 @@ class Answerer:
         entities with the same name. With `lang`, only names in these languages are found. Raises UnknownLanguage if no
         name is in the language, and BadArgument for an invalid text, threshold or limit.
         """
-        self.require_open()
-        if lang is not None:
-            return self.in_languages(lang).link(text, threshold=threshold, limit=limit, context=context)
-        self.linker = self.linker or TextLinker(self.names)
-        return self.linker.link(text, threshold=threshold, limit=limit, context=context)
+        view = self.in_languages(lang)
+        view.linker = view.linker or TextLinker(view.names)
+        return view.linker.link(text, threshold=threshold, limit=limit, context=context)
 
     def entity(self, id: str, *, lang: str | None = None) -> Entity:
         """Return the names, types and fact counts of an entity, with `lang` its names in these languages.
 
         Raises UnknownEntity if there is none, and UnknownLanguage if no name is in the language.
         """
-        self.require_open()
-        if lang is not None:
-            return self.in_languages(lang).entity(id)
-        return self.reader.entity(id)
+        return self.in_languages(lang).reader.entity(id)
 
     def facts(
         self, id: str, *, reverse: bool = False, limit: int | None = 100, offset: int = 0, lang: str | None = None
@@ -420,12 +414,4 @@ class Answerer:
         With `lang`, names are in these languages. Raises UnknownEntity, UnknownLanguage, BadArgument for an invalid
         limit or offset, and IncomingMissing if the backend has no index from objects to facts.
         """
-        self.require_open()
-        if lang is not None:
-            return self.in_languages(lang).facts(id, reverse=reverse, limit=limit, offset=offset)
-        return self.reader.facts(id, reverse=reverse, limit=limit, offset=offset)
-
-
-def _ask_teaching(name: str) -> Callable[..., Any]:
-    """Return a function of the module on teaching, which imports this one and so is imported by name."""
-    return cast(Callable[..., Any], import_object(f"kbtools.answering.teaching:{name}"))
+        return self.in_languages(lang).reader.facts(id, reverse=reverse, limit=limit, offset=offset)
