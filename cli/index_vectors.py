@@ -15,6 +15,7 @@ from kbtools.cli.options import Command as Function
 from kbtools.errors import ModelMissing
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.vector_index import EntityVectors, VectorIndex
+from kbtools.text.printable import plural
 
 if TYPE_CHECKING:
     from kbtools.scorers.subjects.vector_files import GivenVectors
@@ -101,7 +102,7 @@ def command(
         from kbtools.indexers.folder.faiss_index import write_vectors
 
         index = write_vectors(home.path, kb, vectors, kind=kind)
-    echo(f"{home.path}: {len(index):,} vectors of {index.dim} dimensions")
+    echo(f"{home.path}: {plural(len(index), 'vector')} of {index.dim} dimensions")
 
 
 def _trained_vectors(kb: KnowledgeBase, models: Path | None, subject: str | None) -> EntityVectors:

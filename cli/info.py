@@ -26,6 +26,7 @@ from kbtools.kb.manifest import (
     statistics_report,
 )
 from kbtools.ranking.taught import taught_file
+from kbtools.text.printable import plural
 
 
 @click.command(
@@ -60,7 +61,7 @@ def command(home: Home | None, as_json: bool, elasticsearch: Elasticsearch | Non
         size = size_text(vectors["bytes"])
         echo(f"vectors: {vectors['count']:,} of {vectors['dim']} dimensions, {vectors['kind']}, {size}")
     if teaching and taught:
-        echo(f"taught by {taught:,} questions: {teaching.path}")
+        echo(f"taught by {plural(taught, 'question')}: {teaching.path}")
     _show_versions(manifest)
 
 

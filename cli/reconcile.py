@@ -69,6 +69,8 @@ def command(
     from kbtools.serve.table_reconciliation import TableQuery, reconcile_table
 
     path = Path(require_text(text, "a FILE"))
+    if path.exists() and out.exists() and out.samefile(path):
+        raise click.BadParameter(f"{out} is the table itself, which would be lost", param_hint="--out")
     pairs = [pair.rpartition("=") for pair in properties]
     for pair, (head, _, relation) in zip(properties, pairs, strict=True):
         if not head or not relation:

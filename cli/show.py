@@ -15,6 +15,7 @@ from kbtools.cli.homes import Home, kb_argument
 from kbtools.cli.options import lang_option, models_option, output_option, require_text
 from kbtools.errors import UnknownEntity
 from kbtools.kb.contract import indexed_nearest
+from kbtools.text.printable import plural
 
 _SHOWN = 20
 """Facts shown in each direction: both fit on a screen."""
@@ -31,14 +32,14 @@ def _lines(entity: Entity, outgoing: Facts, incoming: Facts | None) -> Iterator[
         yield f"  also {', '.join(name + _languages_of(name, entity) for name in entity.aliases)}"
     if entity.types:
         yield f"  types {', '.join(kind.name or kind.id for kind in entity.types)}"
-    yield f"  subject of {outgoing.total:,} facts"
+    yield f"  subject of {plural(outgoing.total, 'fact')}"
     for fact in outgoing.facts:
         yield f"    {fact.relation.name or fact.relation.id}  {named(fact.object.id, fact.object.name)}"
     yield from _more(outgoing)
     if incoming is None:
         yield "  object of facts that this backend does not index"
         return
-    yield f"  object of {incoming.total:,} facts"
+    yield f"  object of {plural(incoming.total, 'fact')}"
     for fact in incoming.facts:
         yield f"    {named(fact.subject.id, fact.subject.name)}  {fact.relation.name or fact.relation.id}"
     yield from _more(incoming)

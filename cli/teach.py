@@ -13,6 +13,7 @@ from kbtools.cli.options import FILE, json_option, models_option
 from kbtools.errors import BadQuestions
 from kbtools.ranking.taught import file_bytes
 from kbtools.storage import new_file
+from kbtools.text.printable import plural
 
 _SHOWN = 8
 """Most rejected questions that are listed with their reason."""
@@ -64,14 +65,14 @@ def command(
     if remove:
         if not forget(answerer, remove):
             raise click.UsageError(f"not taught: {remove!r}; kbtools teach --list shows the taught questions")
-        echo(f"{file.path}: {len(file.read()):,} questions")
+        echo(f"{file.path}: {plural(len(file.read()), 'question')}")
         return
     is_single = len(text) > 1
     lessons = read_lessons(Path(text[0])) if len(text) == 1 else [_read_words(text)] if text else []
     problems: list[str] = []
     teach(answerer, lessons, problems=problems)
     if is_single and not problems:
-        echo(f"{file.path}: {len(file.read()):,} questions")
+        echo(f"{file.path}: {plural(len(file.read()), 'question')}")
     elif not is_single:
         measured = report(answerer)
         if as_json:
@@ -90,7 +91,7 @@ def _read_words(words: tuple[str, ...]) -> Lesson:
 
 def _report_lines(measured: TeachingReport, path: Path) -> Iterator[str]:
     """Format the effect of taught questions."""
-    yield f"{path}: {measured.questions:,} questions"
+    yield f"{path}: {plural(measured.questions, 'question')}"
     if measured.left_out:
         yield f"left out: {measured.left_out:,} about an entity or a relation that the knowledge base lacks"
     if not measured.questions:
@@ -100,9 +101,9 @@ def _report_lines(measured: TeachingReport, path: Path) -> Iterator[str]:
         f"{100 * measured.low:+.1f} to {100 * measured.high:+.1f} points (95 %)"
     )
     for change in measured.relations:
-        yield f"  {change.relation}: {change.questions:,} questions, {change.before:.0%} -> {change.after:.0%}"
+        yield f"  {change.relation}: {plural(change.questions, 'question')}, {change.before:.0%} -> {change.after:.0%}"
     if measured.untaught:
         more = ", ..." if measured.untaught > len(measured.first_untaught) else ""
-        yield f"untaught: {measured.untaught:,} relations, {', '.join(measured.first_untaught)}{more}"
+        yield f"untaught: {plural(measured.untaught, 'relation')}, {', '.join(measured.first_untaught)}{more}"
         yield "  they lose a little to taught relations: teach a question for each one that people ask about"
     yield from (f"still wrong: {question}" for question in measured.wrong)

@@ -22,6 +22,7 @@ from kbtools.serve.matching import reconcile
 from kbtools.serve.reconciliation_queries import ExtensionProperty, ExtensionQuery, PropertyValue, ReconciliationQuery
 from kbtools.serve.vocabulary import Vocabulary
 from kbtools.storage import new_file
+from kbtools.text.printable import plural
 
 _COMPARED = 2
 """Candidates per row: the first, and one that may tie with it."""
@@ -83,7 +84,7 @@ class _TableSummary:
     def __str__(self) -> str:
         rows, matched = self.counts.total(), self.counts["matched"]
         others = [f"{self.counts[outcome]:,} {words}" for outcome, words in _OUTCOMES.items() if self.counts[outcome]]
-        return ", ".join([f"{rows:,} rows: {matched:,} matched ({matched / max(rows, 1):.0%})", *others])
+        return ", ".join([f"{plural(rows, 'row')}: {matched:,} matched ({matched / max(rows, 1):.0%})", *others])
 
 
 def reconcile_table(

@@ -41,6 +41,7 @@ from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Count, Manifest, So
 from kbtools.read_ahead import map_ahead, read_ahead
 from kbtools.record_files import write_record
 from kbtools.storage import built_folder, find_stranger, link_or_copy, locked
+from kbtools.text.printable import plural
 from kbtools.text.readings import variant_table
 
 logger = logging.getLogger(__name__)
@@ -317,9 +318,9 @@ def _stage(tables: Staging, source: Source, options: ReadOptions, watch: BuildPr
     skips = reading.skips
     if not rows:
         wanted = "rows" if source.kind == "any" else source.kind
-        raise NothingBuilt(f"{source.name}: no {wanted} among its {skips.lines:,} lines; is it the right file?")
+        raise NothingBuilt(f"{source.name}: no {wanted} among its {plural(skips.lines, 'line')}; is it the right file?")
     counted = ", ".join(f"{count:,} {kind}" for kind, count in sorted(rows.items()))
-    watch.done(f"read {name}", f"{skips.lines:,} lines, {counted}")
+    watch.done(f"read {name}", f"{plural(skips.lines, 'line')}, {counted}")
     skipped = tuple((skip.kind, skip.count, skip.example) for skip in skips.kinds.values())
     size = source.path.stat().st_size
     path = os.fsencode(source.name).decode(errors="backslashreplace")

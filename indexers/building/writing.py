@@ -22,6 +22,7 @@ from kbtools.indexers.folder.kb_folder import COLUMNS, FORMS, STRINGS, WORK
 from kbtools.processes import in_order
 from kbtools.read_ahead import read_ahead
 from kbtools.record_files import file_digest
+from kbtools.text.printable import plural
 
 _HEX = 64
 """Hexadecimal digits of a SHA-256."""
@@ -109,14 +110,14 @@ def write_content(tables: _SortedTables, folder: Path, *, done: _Report, jobs: i
         writer.statistics["descriptions"] = described
         tables.drop("descriptions")
         values, relations = writer.statistics["values"], writer.statistics["relations"]
-        done("entities", f"{entities - values:,} entities, {values:,} values, {relations:,} relations"
+        done("entities", ", ".join(map(plural, (entities - values, values, relations), ("entity", "value", "relation")))
              + (f", {named:,} of them with a name" if named else "")
-             + (f"; {described:,} descriptions" if described else "")
-             + (f"; {merged:,} ids merged into others" if merged else ""))  # fmt: skip
+             + (f"; {plural(described, 'description')}" if described else "")
+             + (f"; {plural(merged, 'id')} merged into others" if merged else ""))  # fmt: skip
         facts, pairs = writer.write_facts(entities)
         writer.write_incoming(entities)
         tables.drop("fact_rows")
-        done("facts", f"{facts:,} facts, {pairs:,} subject-relation pairs")
+        done("facts", f"{plural(facts, 'fact')}, {plural(pairs, 'subject-relation pair')}")
         names = writer.write_names(entities, jobs=jobs)
         tables.drop("names")
         done("names", f"{names:,} names and aliases")
@@ -125,9 +126,9 @@ def write_content(tables: _SortedTables, folder: Path, *, done: _Report, jobs: i
         tables.drop("types")
         if counts := writer.write_optional("counts", "count.key", "count.entity", "count.count"):
             done("counts", f"{counts:,} counts of names")
-        done("types", f"{types:,} types of entities")
+        done("types", f"{plural(types, 'type')} of entities")
         lengths, forms = writer.write_forms(names, jobs=jobs)
-        done("forms", f"{forms:,} forms of names, exact and fuzzy")
+        done("forms", f"{plural(forms, 'form')} of names, exact and fuzzy")
     work = folder / WORK
     paths = {
         str(path.relative_to(folder)): path

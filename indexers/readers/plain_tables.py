@@ -12,6 +12,7 @@ from kbtools.indexers.readers.entity_layout import EntityLayout
 from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
 from kbtools.indexers.readers.table_files import TableReading
 from kbtools.indexers.readers.table_rows import as_text, is_list, trimmed
+from kbtools.text.printable import plural
 
 BETWEEN = ";"
 """The separator of several values in a cell."""
@@ -55,7 +56,8 @@ def read_plain_table(path: Path, options: ReadOptions) -> PlainTable:
         table = table.take(pc.array_sort_indices(pa.array(lines)))
     filled = [pc.fill_null(column, "") for column in table.columns]
     left_out = [
-        f"left out {skip.count:,} lines: {skip.kind}, first at {skip.example}" for skip in reading.skips.kinds.values()
+        f"left out {plural(skip.count, 'line')}: {skip.kind}, first at {skip.example}"
+        for skip in reading.skips.kinds.values()
     ]
     return PlainTable(pa.table(filled, names=table.column_names), [*reading.skips.notes, *left_out])
 

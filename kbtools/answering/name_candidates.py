@@ -16,6 +16,7 @@ from kbtools.linking.links import Link, limit_entities
 from kbtools.linking.similarity import Resemblance, resemblance
 from kbtools.text.ngrams import Ngram
 from kbtools.text.normaliser import normal_form
+from kbtools.text.printable import plural
 from kbtools.text.readings import HUMP, rewrite
 from kbtools.text.rewritings import contradict, title_of
 from kbtools.text.rungs import Form, Rung, compare
@@ -130,7 +131,7 @@ class _Prior:
 
     def source(self, place: int) -> str:
         """Return the source of a prior in words."""
-        facts = f"{self.facts_out[place]:,} facts out"
+        facts = f"{plural(self.facts_out[place], 'fact')} out"
         facts += "" if self.facts_in is None else f" and {self.facts_in[place]:,} in"
         return self.counted.get(place, facts)
 

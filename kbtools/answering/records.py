@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kbtools.answering.results import SUMMARISED, FrozenDict, Named, Record
-from kbtools.text.printable import html_table, html_text
+from kbtools.text.printable import html_table, html_text, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Entity(Record):
         object.__setattr__(self, "languages", FrozenDict(self.languages))
 
     def __repr__(self) -> str:
-        return f"<Entity {self.name} ({self.id}), {self.facts_out:,} facts>"
+        return f"<Entity {self.name} ({self.id}), {plural(self.facts_out, 'fact')}>"
 
     def _repr_html_(self) -> str:
         rows = [

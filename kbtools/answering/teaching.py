@@ -28,6 +28,7 @@ from kbtools.ranking.system import System
 from kbtools.ranking.taught import Taught, TaughtFile, TaughtQuestion, same_text
 from kbtools.text.encodings import find_encoding
 from kbtools.text.normaliser import normal_form
+from kbtools.text.printable import plural
 from kbtools.text.question import MarkedQuestion, Question
 
 _LISTED = 10
@@ -302,7 +303,7 @@ def taught_lines(answerer: Answerer, result: Result) -> list[str]:
     system = answerer.system(
         pruning=result.pruning, scorer=result.scorer, subject=result.subject_scorer, ranker=result.ranker
     )
-    first, lines = result.candidates[0], [f"  taught by {result.taught:,} questions"]
+    first, lines = result.candidates[0], [f"  taught by {plural(result.taught, 'question')}"]
     question = Question.read(result.question)
     for name in system.every_scorer:
         if isinstance(scorer := answerer.parts.scorer(name, answerer.kb), Teachable):

@@ -27,6 +27,12 @@ def shortened(text: str, most: int = _LONGEST_SHOWN) -> str:
     return text if len(text) <= most else f"{text[: most // 2]} [...] {text[-most // 2 :]}"
 
 
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 question`, `2,000 questions`, `3 entities`."""
+    many = f"{noun[:-1]}ie" if noun.endswith("ty") else noun
+    return f"{count:,} {noun if count == 1 else f'{many}s'}"
+
+
 def html_text(text: str) -> str:
     """Return a text escaped for HTML."""
     return escape(visible(text))

@@ -245,7 +245,7 @@ NOTHING = {
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--facts", "nothing.facts.tsv", "--names", "n.tsv"], "nothing.facts.tsv: no facts among its 1 lines"),
+        (["--facts", "nothing.facts.tsv", "--names", "n.tsv"], "nothing.facts.tsv: no facts among its 1 line;"),
         (
             ["--facts", "f.tsv", "--names", "nothing.names.tsv"],
             "no name belongs to the subject of a fact; check that f.tsv, nothing.names.tsv belong together and are "
@@ -420,7 +420,7 @@ def test_merged_ids_and_relations_have_options(
     result = run("index", *own, "--redirects", redirects, "--relations", relations, "--out", tmp_path / "s.kb")
 
     kb = EmbeddedKB(tmp_path / "s.kb")
-    assert "2 entities, 0 values, 1 relations, 1 of them with a name; 1 ids merged into others" in result.stdout
+    assert "2 entities, 0 values, 1 relation, 1 of them with a name; 1 id merged into others" in result.stdout
     assert kb.relation_names == ("born in",)
     assert kb.rows(["a"]) == kb.rows(["z"]) != [None]
 

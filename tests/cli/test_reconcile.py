@@ -144,6 +144,7 @@ def test_json_lines_and_spreadsheets_are_read_too(books: str, tmp_path: Path) ->
         (["--column", "titel"], "no column 'titel'; the columns are 'title', 'by'"),
         (["--column", "title", "--extend", "writer"], "no relation 'writer'; there are 'author'"),
         (["--column", "title", "--property", "by"], "found 'by', expected COLUMN=RELATION"),
+        (["--column", "title", "--out", "./in.csv"], "in.csv is the table itself"),
         (["--column", "title", "--out", "out.xlsx"], "the output is written as .csv, .tsv, .jsonl"),
     ],
 )
@@ -168,7 +169,7 @@ def test_a_row_that_cannot_be_read_is_refused_rather_than_lost(books: str, tmp_p
     allowed = run("reconcile", books, *files, "--max-bad", "1")
 
     assert (refused.exit_code, allowed.exit_code) == (1, 0)
-    assert "left out 1 lines" in allowed.stderr
+    assert "left out 1 line" in allowed.stderr
 
 
 # The table

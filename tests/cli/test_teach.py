@@ -46,7 +46,7 @@ def test_a_file_is_taught_and_measured_and_what_cannot_be_is_told(kb: str, tmp_p
 def test_one_question_is_taught_listed_exported_and_removed(kb: str, tmp_path: Path) -> None:
     words = ("what do people pay with in France", "France", "currency used")
 
-    assert "1 questions" in run("teach", "--kb", kb, *words).stdout
+    assert "1 question" in run("teach", "--kb", kb, *words).stdout
     assert run("teach", kb, "--list").stdout == f"{words[0]} -> m.0f8l9c location.country.currency_used\n"
     assert run("teach", kb, "--export", str(tmp_path / "out.tsv")).exit_code == 0
     assert run("teach", kb, "--remove", words[0]).exit_code == 0
@@ -58,9 +58,9 @@ def test_one_question_is_taught_listed_exported_and_removed(kb: str, tmp_path: P
 def test_queries_and_info_say_by_how_many_questions(kb: str) -> None:
     run("teach", kb, "what do people pay with in France", "Euro")
 
-    assert "taught by 1 questions" in run("query", kb, "--explain", "what do people pay with in Japan").stdout
+    assert "taught by 1 question" in run("query", kb, "--explain", "what do people pay with in Japan").stdout
     assert json.loads(run("query", kb, "--json", "what do people pay with in Japan").stdout)["taught"] == 1
-    assert "taught by 1 questions" in run("info", kb).stdout
+    assert "taught by 1 question" in run("info", kb).stdout
     assert json.loads(run("info", kb, "--json").stdout)["taught"] == 1
 
 

@@ -112,7 +112,7 @@ Ada Venn met Kite
                      prior 0.602, from 3 facts out and 0 in
               96.99  Kite (m.2)
                      'Kite' is exactly the name 'Kite'
-                     prior 0.398, from 1 facts out and 0 in
+                     prior 0.398, from 1 fact out and 0 in
 """
 
 

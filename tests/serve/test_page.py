@@ -160,7 +160,7 @@ def test_a_candidate_is_taught_by_its_button(browser: Chrome, sample_path: Path,
         # The answer is drawn again while it is read.
         changed = WebDriverWait(browser, 20, ignored_exceptions=[StaleElementReferenceException])
         changed.until(lambda driver: texts(driver, ".answers") == ["Euro"])
-        assert "taught by 1 questions" in browser.find_element(By.ID, "output").text
+        assert "taught by 1 question" in browser.find_element(By.ID, "output").text
 
 
 def test_without_the_option_nothing_can_be_taught(browser: Chrome, server: RunningServer) -> None:

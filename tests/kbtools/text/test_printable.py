@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtools.text.printable import html_table, html_text, markdown_text, shortened, visible
+from kbtools.text.printable import html_table, html_text, markdown_text, plural, shortened, visible
 
 TEXT = st.text(st.one_of(st.characters(), st.sampled_from("a \n\x1b\u202e\u2066\u2028<>&\"'*_[]|~#`\\")), max_size=12)
 
@@ -57,3 +57,9 @@ def test_a_table_of_html_has_a_head_and_empty_cells() -> None:
     assert written == (
         "<table><tr><th>a</th><th>b&lt;</th></tr><tr><td>x</td><td></td></tr><tr><td>1</td><td>&amp;</td></tr></table>"
     )
+
+
+def test_a_number_stands_with_its_noun() -> None:
+    numbered = [plural(1, "fact"), plural(0, "question"), plural(1, "entity"), plural(2000, "entity")]
+
+    assert numbered == ["1 fact", "0 questions", "1 entity", "2,000 entities"]
