@@ -38,10 +38,7 @@ class Columns:
 
 def write_columns(path: Path, columns: Columns) -> None:
     """Write columns to a file, completely or not at all; raise OutputUnusable if it cannot be written."""
-    packed = {
-        name: [array.dtype.str, zlib.compress(np.ascontiguousarray(array).tobytes(), _LEVEL)]
-        for name, array in columns.arrays.items()
-    }
+    packed = {name: [array.dtype.str, zlib.compress(array.tobytes(), _LEVEL)] for name, array in columns.arrays.items()}
     record = {"fingerprint": columns.fingerprint, "facts": dict(columns.facts), "columns": packed}
     with named_failure(path):
         write_record(path, record, name=FORMAT_NAME, version=FORMAT_VERSION)

@@ -13,7 +13,7 @@ from kbtools.answering.answerer import Answerer
 from kbtools.answering.explaining import explain
 from kbtools.answering.questions import read_gold
 from kbtools.answering.results import Result
-from kbtools.comparison.system_training import THRESHOLDS, choose_threshold, train_cascade, train_ranker
+from kbtools.comparison.system_training import train_cascade, train_ranker
 from kbtools.errors import BadArgument, BrokenPlugin, CheckpointMismatch
 from kbtools.ranking.cascade import complete, relation_shares, unruled_mentions, winner_shares
 from kbtools.ranking.confidence import winner_confidence
@@ -214,36 +214,9 @@ def test_training_without_scorers_in_doubt_ends_a_cascade(
     assert Reading.asked
 
 
-@pytest.mark.parametrize(
-    ("in_doubt", "scorer", "reason"),
-    [
-        ("encoder", SCORERS, "'encoder' is not one of the scorers"),
-        (READING, READING, "no scorer is left to run first"),
-        ("lexical", SCORERS, "lexical is read by every learned ranker"),
-    ],
-)
-def test_scorers_in_doubt_that_make_no_cascade_are_refused(
-    sample_memory: Answerer, valid: Path, tmp_path: Path, in_doubt: str, scorer: str, reason: str
-) -> None:
-    answerer = Answerer(sample_memory.kb, models=tmp_path)
-    system = answerer.system(**QUERY | {"scorer": scorer})
-
-    with pytest.raises(BadArgument, match=reason):
-        train_cascade(answerer, read_gold(valid, answerer.kb), system, ranker=BY_WORDS, in_doubt=[in_doubt])
-
-
 def gather(answerer: Answerer) -> list[Pools]:
     """Prune the questions by their n-grams."""
     return answerer.opened(answerer.system(pruning="n-gram")).gather([Question.read(text) for text in QUESTIONS]).pools
-
-
-def test_the_lowest_threshold_with_enough_right_is_chosen() -> None:
-    share, early, late = np.array([0.3, 0.6, 0.9]), np.array([0.0, 0.0, 1.0]), np.array([1.0, 1.0, 1.0])
-
-    assert choose_threshold(share, early, late, least=1.0) == pytest.approx(0.65)
-    assert choose_threshold(share, early, late, least=0.6) == pytest.approx(0.35)
-    assert choose_threshold(share, early, late, least=0.0) == 0.0
-    assert choose_threshold(share, late, early, least=2.0) == THRESHOLDS[0]
 
 
 def test_shares_and_mentions_are_those_of_each_question_alone(opened: Opened) -> None:

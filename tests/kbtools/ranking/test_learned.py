@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import read_gold
-from kbtools.comparison.system_training import FOLDS, deal_folds, train_ranker
+from kbtools.comparison.system_training import train_ranker
 from kbtools.errors import BrokenPlugin, CheckpointMismatch, ModelMissing, ModelUnusable, NothingToLearn, UnknownPlugin
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.pruners import words_of
@@ -31,13 +31,10 @@ QUERY: dict[str, Any] = {"pruning": "n-gram", "scorer": "lexical", "subject": "f
 
 
 class ByWords:
-    """A ranker that takes the relation's probability for the score, and remembers how many questions it was shown."""
-
-    fits: ClassVar[list[int]] = []
+    """A ranker that takes the relation's probability for the score."""
 
     @classmethod
     def fit(cls, features: Features, gold: NDArray[np.bool_], *, seed: int) -> Self:
-        cls.fits.append(len(features.counts))
         return cls()
 
     @classmethod
@@ -110,25 +107,6 @@ def test_the_parts_of_a_learned_score_add_up_to_it(trained: Answerer) -> None:
     for candidate in result.candidates:
         assert sum(candidate.parts.values()) == pytest.approx(candidate.score, abs=1e-5)
     assert {"sum", "relation", "subject", "mention", "rung", "similarity"} <= set(result.candidates[0].parts)
-
-
-def test_every_question_is_ranked_by_what_others_teach(sample_memory: Answerer, examples: Path, tmp_path: Path) -> None:
-    ByWords.fits = []
-    questions = read_gold(examples / "sample.valid.txt", sample_memory.kb)
-
-    train(Answerer(sample_memory.kb, models=tmp_path), examples)
-
-    assert len(ByWords.fits) == FOLDS + 1
-    assert sum(ByWords.fits[:-1]) == (FOLDS - 1) * len(questions)
-    assert ByWords.fits[-1] == len(questions)
-
-
-def test_questions_about_one_subject_lie_in_one_fold(sample_memory: Answerer, examples: Path) -> None:
-    questions = read_gold(examples / "sample.valid.txt", sample_memory.kb)
-
-    folds = deal_folds([*questions, *questions], seed=1)
-
-    assert folds[: len(questions)].tolist() == folds[len(questions) :].tolist()
 
 
 def test_confidence_is_calibrated_by_the_ranker(trained: Answerer) -> None:
