@@ -14,12 +14,13 @@ from typing import Any, Self, Unpack
 from kbtools.answering.backwards import or_backwards
 from kbtools.answering.entity_reader import EntityReader, NameLookup
 from kbtools.answering.limits import ANSWERS, TOP, Limits, require_text, require_texts
-from kbtools.answering.missing_facts import UNLIKELY, MissingFacts
+from kbtools.answering.missing_facts import LACKING, MissingFacts
 from kbtools.answering.query_options import NAMES, LookupOptions, QueryOptions, require_options, with_options
 from kbtools.answering.records import Entity, Facts, LinkedText, LookupResult
 from kbtools.answering.result_writing import fetch_objects, write_result
 from kbtools.answering.results import Result
 from kbtools.answering.running_text import CANDIDATES, THRESHOLD, TextLinker
+from kbtools.answering.scope import in_scope
 from kbtools.entry_points import BACKENDS, construct, import_object, load_class
 from kbtools.errors import BadArgument, KBUnusable, ModelMissing, UnknownDevice
 from kbtools.kb.contract import KnowledgeBase
@@ -270,7 +271,7 @@ class Answerer:
                 return self.both_ways().answer_batches(again, system.first, limits, row)
 
             batches = (or_backwards(self.kb, self.link_confidence, batch, ask_backwards) for batch in forwards)
-        results = (result for batch in batches for result in batch)
+        results = (in_scope(result, limits.abstain) for batch in batches for result in batch)
         return results if self.languages is None else (self.or_fallback(result, options) for result in results)
 
     def or_fallback(self, result: Result, options: QueryOptions) -> Result:
@@ -320,10 +321,8 @@ class Answerer:
             begun = time.perf_counter()
             linked = opened.gather([Question.read(text) for text in batch], type_row=type_row)
             pools, rating, rankings = opened.rank(linked, top=limits.top)
-            confidences = [
-                confidence * UNLIKELY if self.missing_facts.asked_for(ranking) else confidence
-                for confidence, ranking in zip(opened.confidence(pools, rating).tolist(), rankings, strict=True)
-            ]
+            confidences = opened.confidence(pools, rating).tolist()
+            doubts = [LACKING if self.missing_facts.asked_for(ranking) else None for ranking in rankings]
             seconds = (time.perf_counter() - begun) / len(batch)
             pairs = [ranking.likeliest for ranking in rankings]
             objects = fetch_objects(self.kb, [pair for likeliest in pairs for pair in likeliest])
@@ -335,9 +334,10 @@ class Answerer:
                     limits,
                     type_row=type_row,
                     confidence=confidence,
+                    doubt=doubt,
                     seconds=seconds,
                 )
-                for ranking, likeliest, confidence in zip(rankings, pairs, confidences, strict=True)
+                for ranking, likeliest, confidence, doubt in zip(rankings, pairs, confidences, doubts, strict=True)
             ]
 
     def teach(self, question: str, subject: str = "", relation: str = "", *, answer: str = "") -> TaughtQuestion:

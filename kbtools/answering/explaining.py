@@ -134,9 +134,10 @@ def verdict(result: Result) -> str:
         return _why_empty(result)
     if result.readings_total:
         return f"not sure: {result.readings_total:,} readings are equally likely:"
+    doubt = f", {result.doubt}" if result.doubt else ""
     if not result.answered:
-        return f"no answer: confidence {result.confidence:.2f}"
-    return f"{'doubtful: ' if result.doubtful else ''}confidence {result.confidence:.2f}"
+        return f"no answer: confidence {result.confidence:.2f}{doubt}"
+    return f"{'doubtful: ' if result.doubtful else ''}confidence {result.confidence:.2f}{doubt}"
 
 
 def explain_candidate(candidate: Candidate) -> str:

@@ -12,6 +12,9 @@ from kbtools.text.relation_words import relation_words, stems_of
 UNLIKELY = 0.1
 """The factor for the confidence in another fact of such an entity: it makes any answer doubtful."""
 
+LACKING = "the question names a relation that the entity does not have"
+"""Why such an answer is doubtful."""
+
 _LONGEST = 4
 """Words of the names of relations that are looked for."""
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from kbtools.answering.explaining import reading_text
 from kbtools.answering.limits import DOUBTFUL, Limits
+from kbtools.answering.missing_facts import UNLIKELY
 from kbtools.answering.results import Answer, Candidate, FrozenDict, Mention, Named, Reading, Result
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import is_literal, literal_text
@@ -33,14 +34,16 @@ def write_result(
     *,
     type_row: int | None,
     confidence: float,
+    doubt: str | None,
     seconds: float,
 ) -> Result:
     """Return the result of a ranking, with the answers of its first candidate unless they are withheld.
 
     `objects` are those of the likeliest candidates; if they differ, the result has readings instead of an answer.
-    `seconds` is the time that the question has taken so far.
+    `doubt` says why its facts do not answer the question. `seconds` is the time that the question has taken so far.
     """
     begun = time.perf_counter()
+    confidence *= UNLIKELY if doubt else 1
     kb, system = opened.kb, opened.system
     candidates = write_candidates(kb, ranking)
     split = ranking.level > 1 and not _agree(kb, ranking, objects)
@@ -74,6 +77,7 @@ def write_result(
         readings=_write_readings(kb, candidates, objects, limit=limits.answers) if split else (),
         readings_total=ranking.level if split else 0,
         suggestions=None if ranking.best or without_facts else _suggest(opened, ranking.question),
+        doubt=doubt,
     )
 
 

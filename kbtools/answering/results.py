@@ -13,9 +13,9 @@ _V = TypeVar("_V")
 JSON_VERSION = 1
 """Rises when a field in docs/json.md is removed or changes its meaning, not when one is added."""
 
-UNLESS_ASKED = frozenset({"languages", "other_languages", "scored_by", "taught", "suggestions"})
-"""Fields that JSON omits if None: no language was asked for, every scorer was used, nothing was taught, or
-nothing is suggested."""
+UNLESS_ASKED = frozenset({"languages", "other_languages", "scored_by", "taught", "suggestions", "doubt"})
+"""Fields that JSON omits if None: no language was asked for, every scorer was used, nothing was taught, nothing is
+suggested, or nothing in the question speaks against its answer."""
 
 
 SUMMARISED = 3
@@ -128,12 +128,13 @@ class Result:
     Candidates are sorted best first; the first `tied` of them have equal scores. If equally likely candidates have
     different answers, the result has no answer: `readings` lists the readings among the candidates, `readings_total`
     counts all. `answered` is False in this case, without candidates, and if `confidence` is below the threshold of the
-    question. `doubtful` marks a question without one likely answer. `type` is the type that subjects had to have;
-    `inverse` is True if facts were also read backwards. `without_facts` lists the entities named by a question without
-    candidates that have no facts to read. `bearers_left_out` counts the entities left out because their name has
-    thousands of bearers. `languages` are the languages asked for, and `other_languages` is True if names in others were
-    used because these gave no candidate. `scored_by` names the relation scorers that ranked this question, if the
-    system has some that run only in doubt. `taught` counts the taught questions that the system learned from, None if
+    question. `doubtful` marks a question without one likely answer; `doubt` says what in the question speaks against
+    its answer. `type` is the type that subjects had to have; `inverse` is True if facts were also read backwards.
+    `without_facts` lists the entities named by a question without candidates that have no facts to read.
+    `bearers_left_out` counts the entities left out because their name has thousands of bearers. `languages` are the
+    languages asked for, and `other_languages` is True if names in others were used because these gave no candidate.
+    `scored_by` names the relation scorers that ranked this question, if the system has some that run only in doubt.
+    `taught` counts the taught questions that the system learned from, None if
     there are none. `suggestions` lists entities that have a word of the question in their name, if it names none.
     """
 
@@ -164,6 +165,7 @@ class Result:
     scored_by: str | None = None
     taught: int | None = None
     suggestions: tuple[Named, ...] | None = None
+    doubt: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, FrozenDict):

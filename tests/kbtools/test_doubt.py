@@ -95,7 +95,7 @@ def test_without_inverse_the_words_say_what_it_would_find() -> None:
 def test_an_answer_that_leaves_most_of_the_question_unexplained_is_doubtful() -> None:
     kb = Answerer(MemoryKB([("e.1", f"r{number}", f"o.{number}") for number in range(9)], [("e.1", "Ada Sol")]))
     kb.parts.scorers["first"] = First()
-    result = kb.query("did blorp grint ada sol mamble", scorer="first")
+    result = kb.query("whom blorp grint ada sol mamble", scorer="first")
     assert (result.answered, result.doubtful) == (True, True)
     assert f"  doubtful: confidence {result.confidence:.2f}" in table_lines(result)
 
@@ -105,3 +105,37 @@ class First:
 
     def score(self, questions: Sequence[MarkedQuestion]) -> np.ndarray:
         return np.array([[0.1] + [0.0] * 8] * len(questions))
+
+
+SEVERAL = [("w.1", "children", "c.1"), ("w.1", "children", "c.2"), ("w.1", "spouse", "c.3")]
+SEVERAL += [("w.2", "number of pages", '"310"'), ("w.3", "lowest grade", "g.1"), ("w.3", "lowest grade", "g.2")]
+WRITERS = Answerer(
+    MemoryKB(SEVERAL, [("w.1", "Ida Holt"), ("w.2", "Red Hill"), ("w.3", "Oldest School"), ("c.3", "Rex Amin")])
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "doubt"),
+    [
+        ("who are the children of ida holt", None),
+        ("who is the oldest of the children of Ida Holt?", "the oldest"),
+        ("Who is the oldest spouse of ida holt", None),  # one answer is not compared
+        ("what is the lowest grade at oldest school", None),  # the relation itself, and a name
+        ("How many children has ida holt", "a number"),
+        ("how many spouse has ida holt", "a number"),
+        ("how many number of pages has red hill", None),  # the answer is a number
+        ("is rex amin the spouse of ida holt", "yes or no"),
+        ("is the spouse of ida holt rex amin or another", None),
+        ("the spouse of ida holt is who", None),
+    ],
+)
+def test_what_facts_do_not_answer_is_doubtful_and_says_why(question: str, doubt: str | None) -> None:
+    result, plain = WRITERS.query(question, scorer="lexical"), WRITERS.query(question, scorer="lexical", abstain=0.12)
+    if doubt is None:
+        assert (result.doubtful, result.doubt, plain.answered) == (False, None, True)
+        assert "doubt" not in result.to_json()
+    else:
+        assert doubt in str(result.doubt)
+        assert str(result.doubt) in "\n".join(table_lines(result))
+        assert (result.answered, result.doubtful, result.confidence <= 0.1) == (True, True, True)
+        assert (plain.answered, plain.answers, plain.answers_total, plain.doubt) == (False, (), 0, result.doubt)

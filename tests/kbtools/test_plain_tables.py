@@ -49,7 +49,8 @@ def test_a_question_of_no_word_of_a_name_suggests_nothing(harbour: Answerer) -> 
 def test_a_relation_without_a_fact_of_the_entity_makes_other_answers_doubtful(harbour: Answerer) -> None:
     missing, there = harbour.query_many(["what is the price of red hill", "what is the price of blue sea"])
     assert missing.doubtful
-    assert not there.doubtful
+    assert f"confidence {missing.confidence:.2f}, the question names a relation that" in verdict(missing)
+    assert (there.doubtful, there.doubt, verdict(there)) == (False, None, f"confidence {there.confidence:.2f}")
 
 
 def test_a_question_about_the_relation_that_wins_is_as_sure_as_before(harbour: Answerer) -> None:
