@@ -15,7 +15,9 @@ from kbtools.text.relation_words import relation_words
 _SUPERLATIVES = """biggest cheapest earliest fastest fewest greatest heaviest highest largest latest least longest
 lowest newest oldest richest shortest slowest smallest tallest youngest""".split()
 
-_OUTSIDE = re.compile(rf"many|{'|'.join(_SUPERLATIVES)}|\s*(?:{'|'.join(sorted(AUXILIARIES))})\b", re.IGNORECASE)
+_ASKING = AUXILIARIES - {"am", "be", "been", "being"}
+
+_OUTSIDE = re.compile(rf"many|{'|'.join(_SUPERLATIVES)}|\s*(?:{'|'.join(sorted(_ASKING))})\b", re.IGNORECASE)
 """What every such question contains; most others are done with after it."""
 
 
@@ -39,6 +41,6 @@ def _doubt(result: Result) -> str | None:
     asked = [word for word in words if word in _SUPERLATIVES and word not in named]
     if several and asked:
         return f"the question asks for the {asked[0]}, and answers are not compared"
-    if tokens[0].text in AUXILIARIES and first.mention.start > tokens[0].start and "or" not in words:
+    if tokens[0].text in _ASKING and first.mention.start > tokens[0].start and "or" not in words:
         return "the question asks for yes or no, and answers are facts"
     return None
