@@ -1,6 +1,7 @@
 """JSON as services export it: one document with a list of objects somewhere in it."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,14 @@ def test_a_list_of_objects_in_a_field_gives_their_names() -> None:
 def test_json_lines_stay_as_they_are() -> None:
     text = b'{"id": "b1", "parts": [{"id": 1}]}\nbroken\n{"id": "b2"}\n'
     assert [block.text for block in as_json_lines([Block(text, 1)], Path("d.jsonl"))] == [text]
+
+
+def test_json_lines_are_not_held_in_memory() -> None:
+    def blocks() -> Iterator[Block]:
+        yield Block(b'{"id": "b1"}\n{"id": "b2"}\n', 1)
+        raise AssertionError("read ahead")
+
+    assert next(as_json_lines(blocks(), Path("d.jsonl"))).first_line == 1
 
 
 def test_one_object_with_an_id_is_one_row_whatever_lists_it_holds() -> None:

@@ -227,16 +227,16 @@ def test_the_name_shown_is_of_the_first_language_that_an_entity_has(
 
 
 LOOPS = {
-    "a pair": ("b\ta\n", 3, "b -> a"),
-    "itself": ("c\tc\n", 3, "c -> c"),
-    "three": ("b\tc\nc\td\nd\ta\n", 5, "d -> a"),
+    "a pair": ("b\ta\n", 4, "b -> a"),
+    "itself": ("c\tc\n", 4, "c -> c"),
+    "three": ("b\tc\nc\td\nd\ta\n", 6, "d -> a"),
 }
 
 
 @pytest.mark.parametrize("case", LOOPS)
 def test_a_redirect_loop_is_counted_with_its_line_and_refused_beyond_max_bad(tmp_path: Path, case: str) -> None:
     text, line, example = LOOPS[case]
-    (tmp_path / "r.tsv").write_text("old\tnew\na\tb\n" + text)
+    (tmp_path / "r.tsv").write_text("old\tnew\nxbdc\tcax\na\tb\n" + text)
     with pytest.raises(TooManyBadLines, match=rf"redirect loop, first at {tmp_path}/r\.tsv:{line}: '{example}'"):
         kbtools.index(out=tmp_path / "x.kb", facts=[("a", "r", "o")], names=[("a", "A")], redirects=tmp_path / "r.tsv")
     assert not (tmp_path / "x.kb").exists()

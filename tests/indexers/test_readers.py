@@ -12,7 +12,7 @@ import zstandard
 
 from kbtools.errors import InputError, SourceDamaged, TooManyBadLines, UnknownPlugin, WrongFormat
 from kbtools.indexers.readers.batches import ALIAS
-from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
+from kbtools.indexers.readers.reading import Reading, ReadOptions, Source, Wide, wide_of
 from kbtools.indexers.readers.sources import file_digest
 
 FB = "www.freebase.com/"
@@ -52,9 +52,11 @@ def kinds(read: Reading) -> dict[str, tuple[int, bool]]:
         ("FB5M.type.txt", "types", TYPE, ("m.01", "film.film")),
         ("dump", "any", TRIPLE, ("http://a/s", "http://a/p", "http://a/o")),
         ("dump.nt", "facts", TRIPLE, ("http://a/s", "http://a/p", "http://a/o")),
-        ("mine.tsv", "facts", "subject\trelation\tobject\na\tr\tb\n", ("a", "r", "b")),
+        ("mine.v2.tsv", "facts", "subject\trelation\tobject\na\tr\tb\n", ("a", "r", "b")),
+        ("tags.csv", "facts", "subject,relation,object\na,tag,<rdf:RDF\n", ("a", "tag", "<rdf:RDF")),
         ("mine.csv", "names", "id,alias\na,b\n", ("a", ALIAS, "b", "")),
         ("mine.jsonl", "types", '{"id": "a", "type": "t"}\n', ("a", "t")),
+        ("mine.jsonl", "types", '{"@id": "x", "id": "a", "type": "t"}\n', ("a", "t")),
         ("mine.NDJSON", "types", '{"id": "a", "type": "t"}\n', ("a", "t")),
     ],
 )
@@ -310,6 +312,28 @@ def test_a_format_may_be_given(tmp_path: Path) -> None:
     assert rows_of(reading(tmp_path / "facts.txt", content, format="csv")) == [("a", "r", "b")]
     with pytest.raises(UnknownPlugin, match="no reader 'xml'; known: "):
         rows_of(reading(tmp_path / "facts.txt", content, format="xml"))
+
+
+def test_the_format_of_a_source_counts_before_that_of_all(tmp_path: Path) -> None:
+    (tmp_path / "facts.txt").write_text("subject;relation;object\na;r;b\n")
+    read = Reading(Source(tmp_path / "facts.txt", "facts", format="csv"), ReadOptions(format="n-triples"))
+
+    assert rows_of(read) == [("a", "r", "b")]
+
+
+def test_one_bad_line_of_a_thousand_is_left_out_by_default(tmp_path: Path) -> None:
+    assert len(rows_of(reading(tmp_path / "facts.txt", FACT * 999 + "odd\n"))) == 999
+    with pytest.raises(TooManyBadLines):
+        rows_of(reading(tmp_path / "facts.txt", FACT * 998 + "odd\n" * 2))
+
+
+@pytest.mark.parametrize("columns", [{"id": "key", "name": "n"}, {"entity": "key", "name": ["n"]}])
+def test_columns_of_entities_are_named_by_their_roles(columns: dict[str, Any]) -> None:
+    others = {role: role[0] for role in ("alias", "type", "description", "link")}
+
+    assert wide_of({**columns, **others}, sheet="s", query="q") == Wide(
+        "key", ("n",), ("a",), ("t",), ("d",), ("l",), query="q", sheet="s"
+    )
 
 
 def test_blank_nodes_are_named_after_their_file(tmp_path: Path) -> None:

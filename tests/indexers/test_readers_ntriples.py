@@ -1,6 +1,7 @@
 """N-Triples: Freebase's dump, Wikidata's and anyone's, clean or not."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -259,6 +260,37 @@ def test_half_a_pair_of_surrogates_in_a_key_is_a_bad_line() -> None:
     rows, skips = read(f'<{NS}m.01> <http://rdf.freebase.com/key/en> "$D83D" .', predicates=predicates)
 
     assert (rows.names, list(skips.kinds)) == ([], ["half a surrogate pair"])
+
+
+RDFS, SKOS, SCHEMA = "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org/2004/02/skos/core#", "schema.org/"
+
+
+@pytest.mark.parametrize(
+    ("kind", "predicates"),
+    [
+        ("names", [f"{RDFS}label", f"{SKOS}prefLabel", f"http://{SCHEMA}name", f"https://{SCHEMA}name"]),
+        ("names", [f"{SKOS}altLabel", f"{NS}common.topic.alias"]),
+        ("descriptions", [f"http://{SCHEMA}description", f"https://{SCHEMA}description", f"{SKOS}definition"]),
+        ("descriptions", [f"{RDFS}comment", "http://purl.org/dc/terms/description"]),
+        ("types", ["http://www.w3.org/1999/02/22-rdf-syntax-ns#type", f"{WD}prop/direct/P31"]),
+        ("redirects", ["http://www.w3.org/2002/07/owl#sameAs", f"{NS}dataworld.gardening_hint.replaced_by"]),
+    ],
+)
+def test_the_usual_predicates_are_known_by_default(kind: Any, predicates: list[str]) -> None:
+    value = "<http://a/T>" if kind in ("types", "redirects") else '"T"@DE-at'
+    rows, _ = read(*(f"<http://a/s> <{predicate}> {value} ." for predicate in predicates), language="")
+
+    assert len(rows.of(kind)) == len(predicates)
+    assert {row[-1] for row in rows.of(kind)} == {"http://a/T" if "T>" in value else "de-at"}
+
+
+@pytest.mark.parametrize("predicate", [f"{RDFS}subClassOf", f"{WD}prop/direct/P279"])
+@pytest.mark.parametrize(("closure", "parents"), [({}, []), ({"closure": True}, [("http://a/s", "http://a/T")])])
+def test_superclasses_are_read_where_asked(closure: Any, parents: list[tuple[str, str]], predicate: str) -> None:
+    reader = NTriplesReader(Source(Path("file"), "any"), ReadOptions(**closure), Skips("file", 1.0))
+    rows = reader.read_block(Block(f"<http://a/s> <{predicate}> <http://a/T> .\n".encode(), 1))
+
+    assert (rows.subclasses, rows.facts) == (parents, [("http://a/s", predicate, "http://a/T")])
 
 
 def test_what_is_the_same_is_no_fact() -> None:
