@@ -132,9 +132,11 @@ def _empty_index(faiss: ModuleType, kind: str, vectors: EntityVectors, *, seed: 
     index.nprobe = min(lists, max(_LEAST_PROBED, lists // _PROBED))
     sampled = np.random.default_rng(seed).permutation(len(vectors.rows))[: lists * _LEARNT_FROM]
     sample = EntityVectors(vectors.rows[np.sort(sampled)], dim, vectors.read)
-    learnt_from = [normalised(chunk) for _, chunk in sample.chunks()]
+    learnt_from = np.concatenate([np.zeros((0, dim), dtype=np.float32), *(chunk for _, chunk in sample.chunks())])
+    if not len(learnt_from):  # FAISS finds no cluster without a vector.
+        return faiss.IndexFlatIP(dim)
     index.cp.seed, index.cp.min_points_per_centroid = seed, 1
-    index.train(np.concatenate(learnt_from) if learnt_from else np.zeros((0, dim), dtype=np.float32))
+    index.train(normalised(learnt_from))
     return index
 
 

@@ -36,13 +36,13 @@ def form_range(columns: dict[str, NDArray[np.generic]], form: str) -> slice:
 
 
 def rank_names(names: Sequence[SpokenName], flags: Sequence[bool]) -> list[tuple[SpokenName, int]]:
-    """Return the names of an entity with their ranks; a name in any language is not an alias.
+    """Return the names of an entity, aliases last, with their ranks; a name in any language is not an alias.
 
     With several languages only their order is known: among aliases, a new language begins where texts stop ascending.
     """
     ranks, rank = [0] * len(names), 1
     for place in range(1, len(names)):
-        rank += bool(flags[place] and flags[place - 1] and names[place].text < names[place - 1].text)
+        rank += bool(flags[place - 1] and names[place].text < names[place - 1].text)
         ranks[place] = rank if flags[place] else 0
     last = [ALIAS if flag and known in (0, rank) else known for flag, known in zip(flags, ranks, strict=True)]
     return [(name, min(known, LAST_RANK) if name.name_in else known) for name, known in zip(names, last, strict=True)]

@@ -385,6 +385,8 @@ entity, relation, name = st.sampled_from(IDS), st.sampled_from(RELATIONS), st.sa
 facts = st.lists(st.tuples(entity, relation, entity), min_size=1, max_size=14)
 named = st.lists(st.tuples(entity, name), min_size=1, max_size=12)
 typed = st.lists(st.tuples(entity, st.sampled_from(["t.a", "t.b", "t.c"])), max_size=5)
+spoken = st.lists(st.tuples(entity, name, st.sampled_from(["en", "de", "fr"])), max_size=6)
+described = st.dictionaries(entity, st.sampled_from(["a film", "a name"]), max_size=3)
 words = st.lists(st.sampled_from(NAMES + WORDS), min_size=1, max_size=5)
 
 
@@ -395,7 +397,10 @@ words = st.lists(st.sampled_from(NAMES + WORDS), min_size=1, max_size=5)
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(facts=facts, names=named, aliases=named, types=typed, questions=st.lists(words, min_size=3, max_size=5))
+@given(
+    facts=facts, names=named, aliases=named, types=typed, questions=st.lists(words, min_size=3, max_size=5),
+    spoken=spoken, spoken_aliases=spoken, described=described, language=st.sampled_from(["en,de,fr", "fr,de,en"]),
+)  # fmt: skip
 def test_in_any_world_a_backend_agrees_with_the_reference(
     make_kb: Callable[[str, World], Any],
     new_world: type[World],
@@ -405,9 +410,16 @@ def test_in_any_world_a_backend_agrees_with_the_reference(
     aliases: list[tuple[str, str]],
     types: list[tuple[str, str]],
     questions: list[str],
+    spoken: list[tuple[str, str, str]],
+    spoken_aliases: list[tuple[str, str, str]],
+    described: dict[str, str],
+    language: str,
 ) -> None:
     names.append((facts[0][0], "Jaws"))
-    world = new_world(facts=tuple(facts), names=tuple(names), types=tuple(types), aliases=tuple(aliases))
+    world = new_world(
+        tuple(facts), tuple(names), tuple(types), tuple(aliases), tuple(described.items()), tuple(spoken),
+        tuple(spoken_aliases), language,
+    )  # fmt: skip
     kb, reference = make_kb(other, world), make_kb("memory", world)
     assert account(kb) == account(reference)
 
@@ -431,6 +443,23 @@ def account(kb: KnowledgeBase) -> dict[str, Any]:
             for row in rows.tolist()
         ],
         "counts": kb.fact_counts(rows).tolist(),
+        "incoming": [
+            [
+                (kb.relations[relation], kb.ids(np.array([subject])))
+                for relation, subject in zip(facts.relations, facts.subjects, strict=True)
+            ]
+            for facts in kb.subjects_of(rows)
+        ],
+        "incoming counts": kb.incoming_counts(rows).tolist(),
+        "descriptions": kb.descriptions(rows),
+        "languages": kb.manifest.languages,
+        "roles of names": [
+            [
+                role.tolist()
+                for role in kb.parts_of([match for matches in kb.lookup(forms).values() for match in matches], tags)
+            ]
+            for tags in (frozenset({"de"}), frozenset({"en", "fr"}), frozenset({"und"}))
+        ],
         "lookup": found(kb, *forms),
         "frequency": kb.name_frequency(sorted({word for form in forms for word in form.split(" ")})),
         "similar": [kb.similar([form])[0] for form in forms],

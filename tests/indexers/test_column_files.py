@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kbtools.errors import KBUnusable
@@ -19,6 +19,7 @@ from kbtools.indexers.folder.column_files import (
     StringWriter,
     read_column,
     release_pages,
+    spread,
 )
 from kbtools.indexers.folder.embedded import EmbeddedKB
 
@@ -189,3 +190,31 @@ def test_pages_that_were_read_are_given_back(tmp_path: Path) -> None:
 
 def test_what_is_no_text_is_in_no_table(table: Callable[..., StringTable]) -> None:
     assert table(["a", "b"]).find("\udcff") is None
+
+
+@pytest.mark.parametrize("starts", [[0, 3, 2], [0, 3, 5], [0, 1, 1 << 40]])
+def test_a_run_that_the_values_do_not_hold_is_an_index_error(starts: list[int]) -> None:
+    with pytest.raises(IndexError, match="a run"):
+        spread(np.array(starts), np.array([1]), 4)
+
+
+@given(st.lists(st.sampled_from(AWKWARD), max_size=9), st.sampled_from([*AWKWARD, "b"]), st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_strings_of_some_rows_are_those_of_a_loop(
+    table: Callable[..., StringTable], strings: list[str], wanted: str, data: st.DataObject
+) -> None:
+    strings = sorted(strings)
+    own = table(strings)
+    rows = data.draw(st.lists(st.integers(0, len(strings) - 1), max_size=9)) if strings else []
+    picked = [strings[row] for row in rows]
+    ascending = np.array(sorted(rows), dtype=np.uint32)
+    letters, begin = own.bytes_at(np.array(rows, dtype=np.uint32))
+
+    assert own.take(rows) == picked
+    assert [bytes(part).decode() for part in np.split(letters, begin[1:])][: len(rows)] == picked
+    assert own.places_of(wanted, np.array(rows, dtype=np.uint32)).tolist() == [
+        place for place, string in enumerate(picked) if string == wanted
+    ]
+    found = own.find_among(wanted, ascending)
+    assert (found is None) == (wanted not in picked)
+    assert found is None or strings[found] == wanted

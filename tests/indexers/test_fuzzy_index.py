@@ -29,6 +29,25 @@ def test_marks_and_letters_of_every_kind_are_found_by_their_trigrams(tmp_path: P
     assert [index.near(form) for form in forms] == [[row] for row in range(len(forms))]
 
 
+def test_the_nine_rarest_trigrams_of_a_form_find_a_hundred_names(tmp_path: Path) -> None:
+    form = "abcdefghijklmnop"
+    trigrams = [form[start : start + 3] for start in range(14)]
+    # The first nine are in one name each, the others in two.
+    forms = [*trigrams, *(f"{trigram} x" for trigram in trigrams[9:]), *(f"zzz {number}" for number in range(150))]
+    long = ["q" * 201, "q" * 200]
+    with FuzzyWriter(tmp_path / "fuzzy") as writer:
+        writer.add([*forms, *long], np.arange(len(forms) + 2, dtype=np.uint32))
+        writer.close()
+
+    index = FuzzyIndex(tmp_path / "fuzzy", texts=write_texts(tmp_path / "texts", [*forms, *long]))
+
+    assert sorted(index.near(form)) == list(range(9))
+    assert len(set(index.near("zzz"))) == 100
+    assert index.near("qqq") == [len(forms) + 1]
+    assert index.near("yyy") == index.near("zz") == []
+    assert index.names([0, 0, 1]) == {"abc", "bcd"}
+
+
 def test_a_closed_writer_locks_the_folder_no_more(tmp_path: Path) -> None:
     writer = FuzzyWriter(tmp_path / "fuzzy")
     writer.add(["heroes"], np.zeros(1, dtype=np.uint32))

@@ -12,6 +12,7 @@ import pytest
 import kbtools
 from kbtools.answering.answerer import Answerer
 from kbtools.errors import BadArgument, TooManyBadLines, WrongFormat
+from kbtools.indexers.building import given_rows
 
 FACTS = [("Q1", "capital", "Q2"), ("Q1", "language", "Q3")]
 NAMES = [("Q1", "Freedonia"), ("Q2", "Freetown"), ("Q3", "Free\tSpeech 自由")]
@@ -103,6 +104,31 @@ def test_columns_name_those_of_a_frame(index: Index) -> None:
     kb = index(facts=facts, names=NAMES, columns={"subject": "a", "relation": "b", "object": "c"})
 
     assert kb.facts("Q1").total == 1
+
+
+def pandas_frame(table: pa.Table, kind: str) -> Any:
+    if kind == "frame":
+        pytest.importorskip("pandas", reason="pip install pandas")
+    return table.to_pandas() if kind == "frame" else None
+
+
+@pytest.mark.parametrize("kind", ["rows", "frame", "arrow"])
+def test_rows_beyond_one_batch_are_taken_once(index: Index, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(given_rows, "ROWS", 2)
+    facts = [(f"Q{number}", "next", f"Q{number + 1}") for number in range(5)]
+    table = pa.table(dict(zip(("subject", "relation", "object"), zip(*facts, strict=True), strict=True)))
+    kb = index(facts={"rows": facts, "frame": pandas_frame(table, kind), "arrow": table}[kind], names=NAMES).kb
+
+    assert (kb.manifest.counts["facts"].raw, kb.manifest.counts["facts"].unique) == (5, 5)
+    assert [kb.fact_counts(kb.entity_rows()).tolist().count(count) for count in (1, 0)] == [5, 1]
+
+
+def test_a_bad_row_of_a_later_batch_is_named_by_its_number(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(given_rows, "ROWS", 2)
+    with pytest.raises(BadArgument, match=r"facts: row 4 is \('Q1', 'r'\)"):
+        index(facts=[*FACTS, FACTS[0], ("Q1", "r")], names=NAMES)
+    with pytest.raises(BadArgument, match=r"facts: row 4 is .* under object"):
+        index(facts=[*FACTS, FACTS[0], ("Q1", "r", {"a": 1})], names=NAMES)
 
 
 def test_counts_redirects_and_names_of_relations_are_taken(index: Index) -> None:

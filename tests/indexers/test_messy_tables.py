@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kbtools.errors import TooManyBadLines
-from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
+from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source, Wide
 from kbtools.indexers.readers.table_files import TableReading
 
 HEAD = "Object No.,Title,Material,Year,Value"
@@ -17,6 +17,7 @@ ROWS = [
     'A-4,Oak chest,oak,1699,"2,500"',
     "A-5,Glass bowl,glass,1922,40",
 ]
+ADDRESS = "http://www.wikidata.org/entity/Q"
 IDS = {"A-1", "A-2", "A-3", "A-4", "A-5"}
 
 
@@ -30,7 +31,8 @@ class Table:
         for batch in reading.batches():
             self.rows.setdefault(batch.kind, []).extend(batch.table.to_pylist())
         self.left_out = {kind: skip.count for kind, skip in reading.skips.kinds.items()}
-        self.columns = next(note for note in reading.skips.notes if "columns: " in note).partition("columns: ")[2]
+        self.notes = reading.skips.notes
+        self.columns = next(note for note in self.notes if "columns: " in note).partition("columns: ")[2]
 
     def names(self) -> dict[str, str]:
         return {row["entity"]: row["text"] for row in self.rows["names"]}
@@ -111,6 +113,7 @@ def test_the_end_of_lines_and_the_separator_change_nothing(tmp_path: Path, suffi
         pytest.param(["Name,Country,Sales", "Shell,NL,3", "Eni,IT,1", "Total,FR,2"], id="a firm with a country"),
         pytest.param(["Name,Staff,Sales", "Shell,7,3", "Total,5,2", "Eni,6,1"], id="a firm with figures alone"),
         pytest.param(["Id,Name,Sales", "S,Shell,3", "E,Eni,1", "T,Total,2"], id="a firm with an id"),
+        pytest.param(["Name,Sign,Base", "Shell,J,m", "Total,m,s", "Eni,N,kg"], id="a row of signs"),
     ],
 )
 def test_an_entity_called_total_stays(tmp_path: Path, lines: list[str]) -> None:
@@ -122,6 +125,9 @@ def test_an_entity_called_total_stays(tmp_path: Path, lines: list[str]) -> None:
     [
         ["Name,City,Phone", "Ann,Bonn,1", "*NSYNC,,2", "Bob,,"],
         ["Name,City", "Ann,Bonn", "*NSYNC,Rome", "Bob,"],
+        ["Name,City", "Ann,Bonn", "*NSYNC,Rome", "", "Bob,"],
+        ["Name,City,Phone", "Ann,,", "Bob,m,kg", "*NSYNC,,2"],
+        ["Name,City,Phone", "Ann,Bonn,1", "*NSYNC,Rome,3", "Bob,Kiel,2", "Unit,m,kg"],
         ["Name", "Ann", "", "*NSYNC", "Bob"],
     ],
 )
@@ -165,6 +171,20 @@ def test_several_values_in_a_cell_are_divided_where_asked(tmp_path: Path) -> Non
     assert [row["object"] for row in divided if row["relation"] == "Tags"][:2] == [
         '"red"^^<cell:text>', '"blue"^^<cell:text>',
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lines", "names"),
+    [
+        (["Name,Sales", "Ann,3", "Bob,1", "Total,4"], {"Ann", "Bob"}),
+        (["Name,Sales", "Ann,3", "Name,Sales", "Bob,1"], {"Ann", "Bob"}),
+        (["Code,Size,Weight", "ha,m,kg", "ba,1,2"], {"ha", "ba"}),
+        (["Name,Size,Place", "Source: the well,3,Bonn", "Ann,1,Kiel"], {"Source: the well", "Ann"}),
+    ],
+)
+def test_short_tables_have_marginal_rows_too(tmp_path: Path, lines: list[str], names: set[str]) -> None:
+    wide = Wide(name=(lines[0].partition(",")[0],))
+    assert set(Table(tmp_path / "t.csv", lines, wide=wide).names().values()) == names
 
 
 @pytest.mark.parametrize("units", [",,,,(EUR)", "Unit,,,years,€", ",,g/cm³,,%"])
@@ -237,3 +257,86 @@ def test_aliases_are_divided_and_other_lists_noted(tmp_path: Path) -> None:
 def test_a_separator_that_is_named_divides_aliases_alone(tmp_path: Path) -> None:
     table = Table(tmp_path / "t.csv", ["id,name,alias", "1,Ink horn,a; b/c"], list_separator="/")
     assert {row["text"] for row in table.rows["names"]} == {"Ink horn", "a; b", "c"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "wide", "columns"),
+    [
+        (["Order key,Firm key,Name", "1,a,Ann", "2,b,Bob"], {}, "id 'Order key'; name 'Name'; values 'Firm key'"),
+        (["Order key,Firm key,Name", "1,a,Ann", "1,b,Bob"], {}, "id 'Firm key'; name 'Name'; values 'Order key'"),
+        (["Code,Name", "a,Ann", "b,Bob"], {"alias": ("Code",)}, "no id, rows are numbered; name 'Name'; alias 'Code'"),
+        (["Name,No,City", "Ann,1,Ulm", "Bob,2,Ulm"], {}, "no id, rows are numbered; name 'Name'; values 'No', 'City'"),
+        (["No,Name", "1,Ann", ",Bob"], {}, "no id, rows are numbered; name 'Name'; values 'No'"),
+        (
+            ["item,id,name", f"{ADDRESS}1,a,Ann", f"{ADDRESS}2,b,Bob"], {},
+            "id 'id'; name 'name'; values 'item'",
+        ),
+        (["item,name", f"{ADDRESS}1,Ann", f"{ADDRESS}2,Bob"], {}, "id 'item'; name 'name'"),
+        (["id,name,title", "1,Ann,x", "2,Bob,y"], {"name": ("title",)}, "id 'id'; name 'title'; values 'name'"),
+        (["id,name,kind,type", "1,Ann,x,z"], {"type": ("kind",)}, "id 'id'; name 'name'; type 'kind'; values 'type'"),
+        (["id,label,x", "1,Ann,Q", "2,Bob,R"], {"type": ("label",)}, "id 'id'; name 'x'; type 'label'"),
+        (["id,Town,Head", "1,Bonn,Ann", "2,Kiel,Bob"], {"link": ("Town",)}, "id 'id'; name 'Head'; values 'Town'"),
+        (
+            ["id,Town,Head", "1,Bonn,Ann", "2,Bonn,Bob", "3,Kiel,Eva", "4,Ulm,Jan"], {},
+            "id 'id'; name 'Head'; values 'Town'",
+        ),
+        (["id,Town", "1,Bonn", "2,Bonn", "3,Kiel", "4,Ulm"], {}, "id 'id'; name 'Town'"),
+        (["id,Size,Town", "1,1 m,Bonn", "2,2 m,Kiel", "3,tall,Ulm"], {}, "id 'id'; name 'Town'; values 'Size'"),
+        (["Firm code,City,Firm", "1,Bonn,Ann"], {}, "id 'Firm code'; name 'Firm'; values 'City'"),
+        (
+            ["id,first name,name", "1,Eva,Eva Moll", "2,Jan,Kern"], {},
+            "id 'id'; name 'name'; values 'first name'",
+        ),
+        (
+            ["id,first name,surname,call", "1,Eva,Moll,E"], {"name": ("call",)},
+            "id 'id'; name 'call'; values 'first name', 'surname'",
+        ),
+        (["id,Name,tag,tag,tag", "1,Ann,p,q,r"], {}, "id 'id'; name 'Name'; values 'tag', 'tag 2', 'tag 3'"),
+    ],
+)  # fmt: skip
+def test_the_role_of_each_column_is_chosen(
+    tmp_path: Path, lines: list[str], wide: dict[str, tuple[str, ...]], columns: str
+) -> None:
+    assert Table(tmp_path / "t.csv", lines, wide=Wide(**wide)).columns == columns
+
+
+@pytest.mark.parametrize(("lists", "noted"), [(2, True), (1, False)])
+def test_lists_are_noted_from_a_fifth_of_the_cells(tmp_path: Path, lists: int, noted: bool) -> None:
+    cells = ["oak; fir"] * lists + ["oak"] * (10 - lists)
+    lines = ["id,name,tree", *(f"{number},Ann {number},{cell}" for number, cell in enumerate(cells)), "x,Bob,"]
+    assert any("seem to be lists" in note for note in Table(tmp_path / "t.csv", lines).notes) == noted
+    assert not any("seem to be" in note for note in Table(tmp_path / "t.csv", lines, list_separator="/").notes)
+
+
+def test_options_that_name_no_column_are_noted_and_those_in_other_letters_are_not(tmp_path: Path) -> None:
+    wide = Wide(name=("LABEL",), type=("Kind", "sort"), description=("about",))
+    table = Table(
+        tmp_path / "t.csv",
+        ["id,label,kind,lang", "1,Ann,x,DE"],
+        wide=wide,
+        columns={"language": "lang"},
+        language="de,en",
+    )
+
+    assert [note.partition(": ")[2] for note in table.notes if "no column" in note] == [
+        "no column 'about', which --description names", "no column 'sort', which --type names",
+    ]  # fmt: skip
+    assert table.rows["names"] == [{"entity": "1", "rank": 0, "text": "Ann", "language": "de"}]
+
+
+def test_descriptions_are_never_divided_and_rows_without_ids_are_named_after_the_file(tmp_path: Path) -> None:
+    lines = ["name,description,tags", "Ann,a; b,c;d"]
+    table = Table(tmp_path / "t.v2.csv", lines, list_separator=";")
+
+    assert [row["text"] for row in table.rows["descriptions"]] == ["a; b"]
+    assert table.values("tags") == {"t/2": '"d"'}
+
+
+def test_keys_and_figures_of_linked_columns_stay_as_they_are_written(tmp_path: Path) -> None:
+    lines = ["id,name,boss_id,size,city", '1,Ann,2.0,1e5,"7"', "2,Bob,,007,8.50", "3,Eva,m/0abc,ftp://a/b,/m/0abc"]
+    rows = Table(tmp_path / "t.csv", lines, wide=Wide(link=("city",))).rows["facts"]
+
+    assert [row["object"] for row in rows] == [
+        '"2"^^<cell:key>', "m.0abc", '"1e5"^^<cell:number>', '"007"^^<cell:text>', '"ftp://a/b"^^<cell:url>',
+        '"7"^^<cell:name>', '"8.50"^^<cell:name>', "m.0abc",
+    ]  # fmt: skip

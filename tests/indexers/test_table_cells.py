@@ -137,6 +137,8 @@ def place_of(rows: list[list[str]], wide: Wide | None = None) -> int:
         ([["Report"], ["id", "city"], ["1", "Bonn"]], 1),
         ([["Report", "", ""], ["city", "", "size"], ["Bonn", "x", "1"]], 1),
         ([["Report"], ["a", "b"], ["c", "d"], ["e", "f"]], 1),
+        ([["Name"], ["id", "city"], ["1", "Bonn"]], 1),
+        ([["x", "y"], ["name", "city"], ["A", "Bonn"]], 1),
         ([["Report"], ["Museum"], ["a", "b"], ["c", "d"]], 2),
         ([["", ""], ["", ""], ["", ""], ["a", "b", "c"]], 3),
         ([["x", ""]] * 29 + [["id", "name"]], 29),

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kbtools.errors import BadSetting, BadVectors, KBToolsError, KBUnusable, VectorsMissing, WrongFormat
+from kbtools.errors import (
+    BadSetting,
+    BadVectors,
+    KBToolsError,
+    KBUnusable,
+    MemoryExhausted,
+    VectorsMissing,
+    WrongFormat,
+)
 from kbtools.indexers.elastic.mapping import IndexSettings
 from kbtools.indexers.folder import faiss_index
 from kbtools.indexers.folder.embedded import EmbeddedKB
@@ -239,6 +247,29 @@ def test_a_gpu_that_is_not_there_leaves_the_search_on_the_cpu(
     index.use("cuda:9")
     assert "vectors are searched on the CPU" in caplog.text
     assert index.nearest(asked).rows.tolist() == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"), [("flat", 400 * 16 * 4), ("ivf", 400 * 16 * 4), ("hnsw", 400 * (16 + 66) * 4)]
+)
+def test_an_index_needs_memory_for_every_number_and_link(
+    monkeypatch: pytest.MonkeyPatch, embedded: EmbeddedKB, world: tuple[np.ndarray, ...], kind: str, size: int
+) -> None:
+    monkeypatch.setattr("kbtools.free_memory.free_memory", lambda: size)
+    write_vectors(embedded.path, embedded, given(world[0], world[1]), kind=kind)
+    monkeypatch.setattr("kbtools.free_memory.free_memory", lambda: size - 1)
+    with pytest.raises(MemoryExhausted, match="--kind flat" if kind == "hnsw" else "fewer dimensions") as raised:
+        write_vectors(embedded.path, embedded, given(world[0], world[1]), kind=kind)
+    assert raised.value.facts["needed"] == size
+
+
+@pytest.mark.parametrize(("count", "lists"), [(63, 1), (128, 2), (640, 10), (1, 1)])
+def test_clusters_grow_with_the_vectors_and_all_of_few_are_searched(count: int, lists: int) -> None:
+    vectors = given(range(count), np.random.default_rng(2).normal(size=(count, 4)).astype(np.float32))
+
+    index = faiss_index._empty_index(faiss_index.load_faiss(), "ivf", vectors, seed=1)
+
+    assert (index.nlist, index.nprobe, index.is_trained) == (lists, lists, True)
 
 
 def test_exact_neighbours_agree_with_a_plain_loop(world: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
