@@ -30,7 +30,7 @@ from kbtools.cli.reading_options import (
     reading_options,
 )
 from kbtools.indexers.building.build import build
-from kbtools.indexers.readers.batches import SourceKind, lines_of
+from kbtools.indexers.readers.batches import lines_of
 from kbtools.indexers.readers.detection import detect
 from kbtools.indexers.readers.reading import WIDE, WIKIDATA, Keep, ReadOptions, Source
 from kbtools.indexers.readers.sources import read_blocks
@@ -38,14 +38,11 @@ from kbtools.kb.manifest import counts_report, skipped_report
 from kbtools.storage import temporary_folder
 from kbtools.text.readings import read_variants
 
-_KINDS: dict[str, SourceKind] = {
-    "facts": "facts", "names": "names", "types": "types", "relations": "relations", "redirects": "redirects",
-    "counts": "counts", "rdf": "any",
-}  # fmt: skip
-"""The kinds of files by option, and the rows read from each."""
+_KINDS = ("facts", "names", "types", "relations", "redirects", "counts", "rdf")
+"""The kinds of files by option."""
 
-_FORMATS = {"table": WIDE, "wikidata": WIKIDATA}
-"""The kinds of files with a command of their own, and their readers."""
+_ALL_KINDS = (*_KINDS, "table", "wikidata", "variants")
+"""Also those with a command of their own, and spelling variants."""
 
 _ROUTES = {
     f"--{option}": part
@@ -115,9 +112,7 @@ def _target_options(command: Function) -> Function:
 
 def _also_spellings(kind: str) -> dict[str, str]:
     """Return the spellings of a command whose arguments are files of one kind; other kinds are given by --also."""
-    return {
-        f"--{other}": "{}" if other == kind else f"--also {other}={{}}" for other in (*_KINDS, *_FORMATS, "variants")
-    }
+    return {f"--{other}": "{}" if other == kind else f"--also {other}={{}}" for other in _ALL_KINDS}
 
 
 def _listed(ids: tuple[str, ...], option: str) -> frozenset[str]:
@@ -136,10 +131,8 @@ def _read_ids(path: Path) -> frozenset[str]:
 
 def _in_order(sources: list[Source]) -> list[Source]:
     """Sort files by kind, so that the order of kinds on the command line does not matter."""
-    kinds, formats = [*_KINDS.values()], [*_FORMATS.values()]
-    return sorted(
-        sources, key=lambda source: (kinds.index(source.kind), source.format in formats, source.format == WIKIDATA)
-    )
+    kinds, places = (*_KINDS, "any"), {WIDE: 1, WIKIDATA: 2}
+    return sorted(sources, key=lambda source: (kinds.index(source.kind), places.get(source.format or "", 0)))
 
 
 def _build_at(target: _Target, sources: Sequence[Source], options: ReadOptions) -> None:
@@ -210,7 +203,7 @@ def command(
     temporary.
     """
     target.check()
-    sources = [Source(path, kind) for option, kind in _KINDS.items() for path in by_option[option]]
+    sources = [Source.given(kind, path) for kind in _KINDS for path in by_option[kind]]
     for path in files:
         detected = detect(path)
         echo(str(detected), err=True)
@@ -224,8 +217,7 @@ def _read_also(
     files: tuple[Path, ...], kind: str, also: tuple[str, ...], options: ReadOptions
 ) -> tuple[list[Source], ReadOptions]:
     """Return the sources of a command's files and of --also, and the options with their variants."""
-    kinds = (*_KINDS, *_FORMATS, "variants")
-    pairs = [*read_pairs(also, parts=kinds, option="--also", expected="KIND=FILE, such as names=more.tsv")]
+    pairs = [*read_pairs(also, parts=_ALL_KINDS, option="--also", expected="KIND=FILE, such as names=more.tsv")]
     for _, path in (pair for pair in pairs if pair[0] == "variants"):
         options = replace(options, variants=(*options.variants, *read_variants(Path(path))))
     if not files:
@@ -235,8 +227,7 @@ def _read_also(
             else "name the dump of Wikidata that these options choose from"
         )
     named = [(kind, path) for path in files] + [(other, Path(path)) for other, path in pairs if other != "variants"]
-    sources = [Source(path, _KINDS.get(other, "any"), format=_FORMATS.get(other)) for other, path in named]
-    return _in_order(sources), options
+    return _in_order([Source.given(other, path) for other, path in named]), options
 
 
 @command.command(

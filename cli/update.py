@@ -14,14 +14,13 @@ from kbtools.cli.options import files_options, json_option
 from kbtools.cli.progress import stoppable
 from kbtools.cli.query import open_standard_input
 from kbtools.cli.reading_options import SPELLINGS, reading_options
-from kbtools.indexers.readers.batches import SourceKind
-from kbtools.indexers.readers.reading import WIDE, WIKIDATA, ReadOptions, Source
+from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates.update_sources import Role, UpdateSource
 from kbtools.indexers.updates.updating import update
 from kbtools.kb.manifest import changes_text
 from kbtools.storage import temporary_folder
 
-_REMOVED: tuple[SourceKind, ...] = ("facts", "names", "types")
+_REMOVED = ("facts", "names", "types")
 """Kinds of rows that an update can remove."""
 
 
@@ -75,21 +74,17 @@ def command(
     until kbtools compact merges them; on a cluster, an update creates a version, which kbtools rollback undoes.
     """
     removed = [_removed_source(text) for text in remove]
-    parts: list[tuple[Role, SourceKind, str | None, Iterable[Path]]] = [
-        ("gone", "any", None, [path for kind, path in removed if kind is None]),
-        *(("remove", kind, None, [path for named, path in removed if named == kind]) for kind in _REMOVED),
-        ("add", "redirects", None, added["redirects"]),
-        ("changes", "any", None, add),
-        *(("add", kind, None, added[kind]) for kind in _REMOVED),
-        ("add", "any", None, added["rdf"]),
-        ("add", "any", WIDE, added["table"]),
-        ("add", "any", WIKIDATA, added["wikidata"]),
-        ("add", "relations", None, added["relations"]),
+    parts: list[tuple[Role, str, Iterable[Path]]] = [
+        ("gone", "any", [path for kind, path in removed if kind is None]),
+        *(("remove", kind, [path for named, path in removed if named == kind]) for kind in _REMOVED),
+        ("add", "redirects", added["redirects"]),
+        ("changes", "any", add),
+        *(("add", kind, added[kind]) for kind in (*_REMOVED, "rdf", "table", "wikidata", "relations")),
     ]
     with stoppable(), _standard_input_file() as at_hand:
         sources = [
-            UpdateSource(Source(at_hand(file), kind, "standard input" if str(file) == "-" else "", format), role)
-            for role, kind, format, files in parts
+            UpdateSource(Source.given(kind, at_hand(file), "standard input" if str(file) == "-" else ""), role)
+            for role, kind, files in parts
             for file in files
         ]
         if not sources:

@@ -81,7 +81,7 @@ def index(
         raise BadArgument(f"out is a str or a Path, found {out!r}", name="out")
     given = {
         "facts": facts, "names": names, "aliases": aliases, "types": types, "descriptions": descriptions,
-        "relations": relations, "redirects": redirects, "counts": counts, "any": rdf, "table": table,
+        "relations": relations, "redirects": redirects, "counts": counts, "rdf": rdf, "table": table,
         "wikidata": wikidata,
     }  # fmt: skip
     # Imported by name, since this package must not depend on storage.
@@ -175,7 +175,7 @@ def update(
     given = {  # in the order in which changes are made
         "remove": remove, "remove_facts": remove_facts, "remove_names": remove_names, "remove_types": remove_types,
         "redirects": redirects, "add": add, "facts": facts, "names": names, "aliases": aliases, "types": types,
-        "descriptions": descriptions, "any": rdf, "table": table, "wikidata": wikidata, "relations": relations,
+        "descriptions": descriptions, "rdf": rdf, "table": table, "wikidata": wikidata, "relations": relations,
     }  # fmt: skip
     update_given, given_sources = _updates_of(backend).update_given, _updates_of("embedded").given_sources
     options: dict[str, Any] = {"language": language, "columns": columns or {}, "list_separator": list_separator}

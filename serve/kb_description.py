@@ -5,6 +5,7 @@ from typing import Any
 
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.explaining import PARTS
+from kbtools.answering.query_options import NAMES
 from kbtools.answering.results import JSON_VERSION
 from kbtools.entry_points import PRUNERS, SCORERS, Offer, list_offers, load_class
 from kbtools.errors import BadArgument, KBToolsError, VectorsMissing
@@ -84,7 +85,7 @@ _AVERAGED = 4
 
 def check_choice(arguments: dict[str, Any]) -> None:
     """Raise BadArgument for a plugin given as module:Class, and for averaging a scorer with itself."""
-    for name in ("pruning", "scorer", "subject", "ranker"):
+    for name in NAMES:
         if ":" in arguments.get(name, ""):
             raise BadArgument(
                 f"{name} must be the name of a plugin; module:Class works only on the command line", name=name

@@ -13,10 +13,9 @@ from pyarrow import ipc
 
 from kbtools.errors import BadArgument
 from kbtools.indexers.building.build import BuildProgress, Built, build
-from kbtools.indexers.readers.batches import SourceKind
 from kbtools.indexers.readers.json_lines import value_column
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
-from kbtools.indexers.readers.reading import WIDE, WIKIDATA, ReadOptions, Source, wide_of
+from kbtools.indexers.readers.reading import ReadOptions, Source, wide_of
 from kbtools.indexers.readers.table_files import ROWS
 from kbtools.indexers.readers.table_rows import StrangeCell
 from kbtools.processes import default_jobs
@@ -33,15 +32,6 @@ _HEADS = {
     "counts": ("name", "id", "count"),
 }
 """The columns that the values of a tuple stand for."""
-
-_SOURCE_KINDS: dict[str, SourceKind] = {
-    "facts": "facts", "names": "names", "aliases": "names", "types": "types", "descriptions": "names",
-    "relations": "relations", "redirects": "redirects", "counts": "counts", "any": "any", "table": "any",
-    "wikidata": "any",
-}  # fmt: skip
-
-_READERS = {"table": WIDE, "wikidata": WIKIDATA}
-"""The kinds with a fixed format."""
 
 _NAMED = ("names", "aliases", "descriptions", "relations")
 """The kinds whose tuples may include a language."""
@@ -97,7 +87,6 @@ def read_options(
 
 def sources_of(kind: str, rows: Any, path: Path, columns: Mapping[str, str]) -> Iterator[Source]:
     """Yield the files of a kind, or the one that its rows are written to."""
-    source_kind, reader = _SOURCE_KINDS[kind], _READERS.get(kind)
     if isinstance(rows, str | os.PathLike):
         rows = [rows]
     batches = _frame_batches(kind, rows)
@@ -109,15 +98,14 @@ def sources_of(kind: str, rows: Any, path: Path, columns: Mapping[str, str]) -> 
         if first is None:
             return
         if isinstance(first, str | os.PathLike):
-            yield from (Source(Path(name), source_kind, format=reader) for name in chain([first], remaining))
+            yield from (Source.given(kind, Path(name)) for name in chain([first], remaining))
             return
         batches = _row_batches(kind, chain([first], remaining), columns)
-    if kind in ("any", "wikidata"):
-        name = "rdf" if kind == "any" else kind
-        raise BadArgument(f"{name}: expected paths, found rows", name=name)
+    if kind in ("rdf", "wikidata"):
+        raise BadArgument(f"{kind}: expected paths, found rows", name=kind)
     path = path.with_suffix(".txt" if kind == "counts" else ".arrow")
     if _write_counts(batches, path) if kind == "counts" else _write_batches(batches, path):
-        yield Source(path, source_kind, label=f"{kind} given in Python", format=reader)
+        yield Source.given(kind, path, f"{kind} given in Python")
 
 
 def _frame_batches(kind: str, frame: Any) -> Iterator[pa.RecordBatch] | None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,12 @@ TEXT_TABLES = (WIDE, "csv", "tsv", ".csv", ".tsv", ".tab")
 WIKIDATA = "wikidata"
 """The reader of Wikidata's dumps, which name merged entities and their targets."""
 
+_GIVEN: dict[str, tuple[SourceKind, str | None]] = {
+    "aliases": ("names", None), "descriptions": ("names", None), "rdf": ("any", None), "table": ("any", WIDE),
+    "wikidata": ("any", WIKIDATA),
+}  # fmt: skip
+"""The rows and the reader of the files that commands and Python functions take by another name than that of a kind."""
+
 _ALWAYS = ("redirects", "labels", "subclasses", "descriptions")
 """Kinds read from every source; they add no row by themselves."""
 
@@ -56,6 +62,12 @@ class Source:
     def name(self) -> str:
         """The name of the source in reports."""
         return self.label or str(self.path)
+
+    @classmethod
+    def given(cls, name: str, path: Path, label: str = "") -> "Source":
+        """Return the source for a file of a kind or of rdf, a table, wikidata, aliases or descriptions."""
+        kind, format = _GIVEN.get(name, (cast(SourceKind, name), None))
+        return cls(path, kind, label, format)
 
     @property
     def directed(self) -> bool:

@@ -19,7 +19,15 @@ from kbtools.ranking.rankers import Scoring
 from kbtools.text.question import Question
 
 
-class Fault(IntEnum):
+class Labelled(IntEnum):
+    """An enumeration whose members have a name for people."""
+
+    @property
+    def label(self) -> str:
+        return self.name.lower().replace("_", " ")
+
+
+class Fault(Labelled):
     """The reason why no system can answer a question right; it still counts as wrong."""
 
     NONE = 0
@@ -27,10 +35,6 @@ class Fault(IntEnum):
     UNKNOWN_RELATION = 2
     NO_SUCH_FACT = 3
     UNNAMED_SUBJECT = 4
-
-    @property
-    def label(self) -> str:
-        return self.name.lower().replace("_", " ")
 
 
 @dataclass(frozen=True, eq=False)

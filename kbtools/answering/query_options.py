@@ -5,22 +5,19 @@ from inspect import Parameter, Signature, signature
 from typing import Any, TypedDict, TypeVar
 
 from kbtools.errors import BadArgument
+from kbtools.ranking.parts import PartNames
 from kbtools.ranking.system import System
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-NAMES = ("pruning", "scorer", "subject", "ranker")
+NAMES = tuple(PartNames.__annotations__)
 """The options that name parts of a system."""
 
 
-class QueryOptions(TypedDict, total=False):
+class QueryOptions(PartNames, total=False):
     """The options of a question, described in `Answerer.query`; an absent one has its default."""
 
     system: System | None
-    pruning: str | None
-    scorer: str | None
-    subject: str | None
-    ranker: str | None
     type: str | None
     lang: str | None
     inverse: bool | None

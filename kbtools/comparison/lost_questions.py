@@ -3,14 +3,13 @@
 import json
 import random
 from collections.abc import Iterator, Mapping
-from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.answering.gold import Fault, Gold
+from kbtools.answering.gold import Fault, Gold, Labelled
 from kbtools.comparison.column_store import Columns, named_failure, write_text
 from kbtools.comparison.gold_pools import GoldPools
 from kbtools.comparison.grid import Cell
@@ -26,7 +25,7 @@ _SEED = 0
 """The seed of the random examples, so that they do not change."""
 
 
-class Cause(IntEnum):
+class Cause(Labelled):
     """The reason why a question was not fully answered: the first that applies, in this order."""
 
     NONE = 0
@@ -41,10 +40,6 @@ class Cause(IntEnum):
     OBJECT_RIGHT = 9
     WRONG_RELATION = 10
     WRONG_SUBJECT = 11
-
-    @property
-    def label(self) -> str:
-        return self.name.lower().replace("_", " ")
 
     @property
     def meaning(self) -> str:
