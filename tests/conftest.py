@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,19 @@ class World:
     spoken_aliases: tuple[tuple[str, str, str], ...] = ()
     language: str = DEFAULT_LANGUAGES
 
+
+KITES = World(
+    facts=(
+        ("m.1", "book.author", "m.8"),
+        ("m.1", "book.author", "m.9"),
+        ("m.1", "book.pages", '"312"'),
+        ("m.2", "book.author", "m.9"),
+    ),
+    names=(("m.1", "Kite"), ("m.2", "Kite"), ("m.8", "Ada Venn"), ("m.9", "Orla Quinn")),
+    types=(("m.1", "book.book"), ("m.2", "book.series")),
+    aliases=(("m.1", "The Iron Kite"),),
+    descriptions=(("m.1", "a novel"),),
+)
 
 TINY = World(
     facts=(
@@ -291,6 +304,17 @@ def make_kb(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, World], 
 def new_world() -> type[World]:
     """Return the class of worlds, for tests that need other worlds."""
     return World
+
+
+@pytest.fixture(scope="session")
+def kites(make_kb: Callable[[str, World], Any]) -> Callable[..., Path]:
+    """Return a function that makes a folder of a few entities with all that one may have, and of further rows."""
+
+    def make(*, language: str, **more: tuple[Any, ...]) -> Path:
+        rows = {kind: getattr(KITES, kind) + further for kind, further in more.items()}
+        return make_kb("embedded", replace(KITES, language=language, **rows)).path
+
+    return make
 
 
 @pytest.fixture(scope="session")

@@ -51,6 +51,12 @@ def run(*args: object) -> Invocation:
     return CliRunner().invoke(main, [str(arg) for arg in args])
 
 
+def interrupt(script: str, number: signal.Signals, phase: str, *args: object) -> subprocess.CompletedProcess[str]:
+    """Index in a process that sends itself a signal at the end of a phase."""
+    command = [sys.executable, "-c", script, str(int(number)), phase, "index", *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 @pytest.fixture
 def sample_options(examples: Path) -> list[str]:
     return [f"--{kind}={examples / f'sample.{kind}.txt'}" for kind in ("facts", "names", "types")]
@@ -128,16 +134,8 @@ def test_wikidata_is_filtered_by_ids_of_a_file(
     examples: Path, write: Callable[[str, str], Path], tmp_path: Path
 ) -> None:
     ids = write("ids.txt", "Q903011\n")
-    result = run(
-        "index",
-        "--wikidata",
-        examples / "sample.wikidata.json",
-        "--keep-ids",
-        ids,
-        "--closure",
-        "--out",
-        tmp_path / "p.kb",
-    )
+    dump = examples / "sample.wikidata.json"
+    result = run("index", "--wikidata", dump, "--keep-ids", ids, "--closure", "--out", tmp_path / "p.kb")
     kb = EmbeddedKB(tmp_path / "p.kb")
     assert result.exit_code == 0, result.output
     assert list(kb.entity_ids) == ["Q5", "Q900103", "Q901001", "Q901002", "Q903011"]
@@ -460,18 +458,7 @@ def test_a_stopped_build_leaves_the_old_one_and_nothing_else(
 ) -> None:
     out = tmp_path / "kbs" / "s.kb"
     run("index", *own, "--out", out)
-    command: list[str | Path] = [
-        sys.executable,
-        "-c",
-        SIGNALLED,
-        str(int(number)),
-        phase,
-        "index",
-        *sample_options,
-        "--out",
-        out,
-    ]
-    stopped = subprocess.run(command, capture_output=True, text=True, check=False)
+    stopped = interrupt(SIGNALLED, number, phase, *sample_options, "--out", out)
     assert (stopped.returncode, stopped.stderr.strip()) == (1, "Aborted!")
     assert os.listdir(out.parent) == ["s.kb"]
     assert run("query", "--kb", out, "alpha").exit_code == 0
@@ -483,22 +470,11 @@ def test_a_killed_build_leaves_the_old_one_and_the_next_run_cleans_up(
 ) -> None:
     out = tmp_path / "kbs" / "s.kb"
     run("index", *own, "--out", out)
-    command: list[str | Path] = [
-        sys.executable,
-        "-c",
-        SIGNALLED,
-        str(int(signal.SIGKILL)),
-        phase,
-        "index",
-        *sample_options,
-        "--out",
-        out,
-    ]
-    killed = subprocess.run(command, capture_output=True, check=False)
+    killed = interrupt(SIGNALLED, signal.SIGKILL, phase, *sample_options, "--out", out)
     left = set(os.listdir(out.parent))
     old = run("query", "--kb", out, "alpha")
     built = run("index", *sample_options, "--out", out)
-    assert (killed.returncode, killed.stderr) == (-signal.SIGKILL, b"")
+    assert (killed.returncode, killed.stderr) == (-signal.SIGKILL, "")
     assert left == {"s.kb", ".s.kb.building", ".s.kb.lock"}
     assert "Alpha (a)" in old.stdout
     assert built.exit_code == 0
@@ -506,16 +482,7 @@ def test_a_killed_build_leaves_the_old_one_and_the_next_run_cleans_up(
 
 
 def test_what_a_killed_build_leaves_is_no_knowledge_base(sample_options: list[str], tmp_path: Path) -> None:
-    command: list[str | Path] = [
-        sys.executable,
-        "-c",
-        SIGNALLED,
-        str(int(signal.SIGKILL)),
-        "forms",
-        "index",
-        *sample_options,
-    ]
-    subprocess.run([*command, "--out", tmp_path / "s.kb"], capture_output=True, check=False)
+    interrupt(SIGNALLED, signal.SIGKILL, "forms", *sample_options, "--out", tmp_path / "s.kb")
     results = [run("info", path) for path in (tmp_path / "s.kb", tmp_path / ".s.kb.building")]
     assert [result.exit_code for result in results] == [1, 1]
     assert "no such knowledge base; build it" in results[0].stderr
@@ -576,9 +543,8 @@ def test_an_amount_of_memory_without_a_unit_is_a_usage_error(sample_options: lis
 def test_a_build_under_nohup_does_not_hear_that_the_terminal_is_gone(sample_options: list[str], tmp_path: Path) -> None:
     out = tmp_path / "s.kb"
     under_nohup = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n" + SIGNALLED
-    command = [sys.executable, "-c", under_nohup, str(int(signal.SIGHUP)), "facts", "index", *sample_options]
 
-    built = subprocess.run([*command, "--out", str(out)], capture_output=True, text=True, check=False)
+    built = interrupt(under_nohup, signal.SIGHUP, "facts", *sample_options, "--out", out)
 
     assert (built.returncode, built.stderr) == (0, "")
     assert run("info", out).exit_code == 0
@@ -588,12 +554,11 @@ def test_a_build_inside_a_library_does_not_wait_for_it_and_the_next_cleans_up(
     sample_options: list[str], tmp_path: Path
 ) -> None:
     out = tmp_path / "kbs" / "s.kb"
-    command = [sys.executable, "-c", SIGNALLED_IN_A_LIBRARY, str(int(signal.SIGTERM)), "forms", "index"]
 
-    stopped = subprocess.run([*command, *sample_options, "--out", str(out)], capture_output=True, check=False)
+    stopped = interrupt(SIGNALLED_IN_A_LIBRARY, signal.SIGTERM, "forms", *sample_options, "--out", out)
     built = run("index", *sample_options, "--out", out)
 
     assert stopped.returncode == 128 + signal.SIGTERM
-    assert b"ended by itself" not in stopped.stdout
+    assert "ended by itself" not in stopped.stdout
     assert built.exit_code == 0
     assert os.listdir(out.parent) == ["s.kb"]
