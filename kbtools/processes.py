@@ -28,14 +28,9 @@ WORTHWHILE = 4
 """The fewest items for which processes are started; starting one takes 0.5 CPU seconds, as an item does."""
 
 
-def _usable_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0))
-
-
 def default_jobs() -> int:
     """Return the default number of jobs."""
-    return min(_usable_cores(), MOST_JOBS)
+    return min(len(os.sched_getaffinity(0)), MOST_JOBS)
 
 
 class Worker(Generic[_T, _R]):

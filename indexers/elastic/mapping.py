@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from typing import Any
 
+import msgspec
+
 from kbtools.errors import KBUnusable
 
 MAPPING_VERSION = 2
@@ -92,11 +94,10 @@ class IndexMark:
         """Read the mark from the description of an index; None if it has none, or one that is not ours."""
         index = index if isinstance(index, dict) else {}
         record = ((index.get("mappings") or {}).get("_meta") or {}).get(OWNER)
-        if not isinstance(record, dict) or not {"kb", "version", "mapping", "complete"} <= record.keys():
+        try:
+            return msgspec.convert(record, cls)
+        except msgspec.ValidationError:
             return None
-        kinds = {"kb": str, "version": int, "mapping": int, "complete": bool, "origin": dict}
-        known = {name: value for name, value in record.items() if name in kinds}
-        return cls(**known) if all(type(value) is kinds[name] for name, value in known.items()) else None
 
     def to_meta(self) -> dict[str, Any]:
         """Return the mark as `_meta`, without empty fields."""

@@ -54,7 +54,9 @@ class Searches:
                 index, body = searches[left[0]]
                 responses = [self.ask("POST", f"/{index}/_search", encode(body), params=WHOLE)]
             else:
-                lines = "".join(_header(searches[place][0]) + encode(searches[place][1]) + "\n" for place in left)
+                heads = [{"index": searches[place][0], "allow_partial_search_results": False} for place in left]
+                bodies = [searches[place][1] for place in left]
+                lines = "".join(f"{encode(head)}\n{encode(body)}\n" for head, body in zip(heads, bodies, strict=True))
                 responses = self.ask("POST", "/_msearch", lines, lines=True)["responses"]
             again, reason = [], ""
             for place, answer in zip(left, responses, strict=True):
@@ -103,10 +105,6 @@ class Searches:
             name=self.kb,
             index=index,
         )
-
-
-def _header(index: str) -> str:
-    return encode({"index": index, "allow_partial_search_results": False}) + "\n"
 
 
 def terms_search(field: str, terms: Sequence[str]) -> dict[str, Any]:

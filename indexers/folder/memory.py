@@ -6,6 +6,7 @@ For tests and knowledge bases of some thousand facts; it never writes to disk.
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +68,7 @@ class MemoryKB(BackendDefaults):
         self.row = {entity: row for row, entity in enumerate(self.entity_ids)}
         typed = {(canonical_id(entity), canonical_id(kind)) for entity, kind in types}
         self.relations: Sequence[str] = tuple(sorted({r for _, r, _ in triples}))
+        self.relation_rows = {relation: row for row, relation in enumerate(self.relations)}
         self.types: Sequence[str] = tuple(sorted({kind for _, kind in typed}))
         self.facts: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         self.incoming: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -97,6 +99,7 @@ class MemoryKB(BackendDefaults):
         normal = match_kind(Form.NORMAL, is_alias=True)
         self.normal_forms = {form for form, groups in self.forms.items() if any(kind <= normal for kind, _ in groups)}
         named = sum(map(len, self.texts.values()))
+        tag_counts = Counter(tag for own_names in self.parts.values() for parts in own_names.values() for tag in parts)
         content = (sorted(triples), sorted(self.texts.items()), sorted(typed))
         self.manifest = Manifest(
             digest=hashlib.sha256(repr(content).encode(errors="surrogatepass")).hexdigest(),
@@ -108,13 +111,8 @@ class MemoryKB(BackendDefaults):
             sources=(),
             lengths=tuple(sorted({form.count(" ") + 1 for form in self.forms})),
             statistics={"forms": len(self.forms), "relations": len(self.relations), "types": len(self.types)},
-            languages=self.count_languages(),
+            languages={} if tag_counts.keys() <= {UND} else dict(tag_counts.most_common()),
         )
-
-    def count_languages(self) -> dict[str, int]:
-        """Count the names of each language; empty if none has a language."""
-        counts = Counter(tag for names in self.parts.values() for parts in names.values() for tag in parts)
-        return {} if counts.keys() <= {UND} else dict(counts.most_common())
 
     def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
         matches = {}
@@ -128,20 +126,13 @@ class MemoryKB(BackendDefaults):
         self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0, edits_only: bool = False
     ) -> list[list[SimilarName]]:
         names = sorted(self.normal_forms)
-        recalled = [
-            within_edits(form, names)
-            + ([] if edits_only else [near for near in names if fuzz.ratio(form, near) >= cutoff])
-            for form in forms
-        ]
-        return [
-            self.rescored(form, near, limit=limit, cutoff=cutoff) for form, near in zip(forms, recalled, strict=True)
-        ]
-
-    def rescored(self, form: str, recalled: Iterable[str], *, limit: int, cutoff: float) -> list[SimilarName]:
-        if not form:
-            return []
-        count = self.manifest.statistics["forms"]
-        return rescore(form, recalled, limit=limit, cutoff=cutoff, names=count, popularity=self.names_of_bearers)
+        options: dict[str, Any] = {"limit": limit, "cutoff": cutoff, "names": self.manifest.statistics["forms"]}
+        similar = []
+        for form in forms:
+            near = [] if edits_only else [near for near in names if fuzz.ratio(form, near) >= cutoff]
+            recalled = within_edits(form, names) + near if form else []
+            similar.append(rescore(form, recalled, **options, popularity=self.names_of_bearers))
+        return similar
 
     def names_of_bearers(self, forms: Sequence[str]) -> list[int]:
         """Return for each form the number of names of its entity with the most."""
@@ -156,7 +147,7 @@ class MemoryKB(BackendDefaults):
         return [sum(word in form.split(" ") for form in self.normal_forms) for word in words]
 
     def relations_of(self, entities: EntityRows) -> Grouped:
-        order = {relation: row for row, relation in enumerate(self.relations)}
+        order = self.relation_rows
         return Grouped.of([sorted(order[relation] for relation in self.facts_from(row)) for row in entities.tolist()])
 
     def facts_from(self, row: int) -> dict[str, set[str]]:
@@ -180,12 +171,10 @@ class MemoryKB(BackendDefaults):
         return np.array(counts, dtype=np.int64)
 
     def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
-        order = {relation: row for row, relation in enumerate(self.relations)}
-        incoming = []
+        order, incoming = self.relation_rows, []
         for entity_id in self.ids(entities):
-            pairs = sorted(
-                (order[relation], self.row[subject]) for relation, subject in self.incoming.get(entity_id, ())
-            )
+            facts = self.incoming.get(entity_id, ())
+            pairs = sorted((order[relation], self.row[subject]) for relation, subject in facts)
             relations, subjects = np.array(pairs, dtype=np.uint32).reshape(-1, 2).T
             incoming.append(IncomingFacts(relations, subjects))
         return incoming

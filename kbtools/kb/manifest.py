@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any
 
+import msgspec
+
 from kbtools.errors import KBUnusable
 from kbtools.kb.language_tags import UND
 from kbtools.record_files import fits
@@ -151,21 +153,7 @@ class Manifest:
         whole = fits(record, cls) and record["counts"].keys() >= COUNTED
         if not whole or not {*STATISTICS, "values"} <= record["statistics"].keys():
             raise ValueError("a field is missing or has another type")
-        # msgpack returns lists for tuples.
-        sources = tuple(
-            SourceFile(
-                **{
-                    **source,
-                    "skipped": tuple(tuple(skip) for skip in source["skipped"]),
-                    "notes": tuple(source["notes"]),
-                }
-            )
-            for source in record["sources"]
-        )
-        counts = {kind: Count(**count) for kind, count in record["counts"].items()}
-        history = tuple(Change(**{**change, "sources": tuple(change["sources"])}) for change in record["history"])
-        lengths = tuple(record["lengths"])
-        return cls(**{**record, "sources": sources, "counts": counts, "history": history, "lengths": lengths})
+        return msgspec.convert(record, cls)
 
 
 def counts_report(manifest: Manifest) -> str:

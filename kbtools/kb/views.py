@@ -144,12 +144,8 @@ class InLanguages(CalledIn):
         self, forms: Sequence[str], *, limit: int = 20, cutoff: float = 80.0, edits_only: bool = False
     ) -> list[list[SimilarName]]:
         similar = self.kb.similar(forms, limit=_SURPLUS * limit, cutoff=cutoff, edits_only=edits_only)
-        return [names[:limit] for names in self.spoken_forms(similar)]
-
-    def spoken_forms(self, groups: Sequence[Sequence[SimilarName]]) -> list[list[SimilarName]]:
-        """Return the similar forms that are names in these languages."""
-        known = self.lookup(list(dict.fromkeys(name.form for names in groups for name in names)))
-        return [[name for name in names if name.form in known] for names in groups]
+        known = self.lookup(list(dict.fromkeys(name.form for names in similar for name in names)))
+        return [[name for name in names if name.form in known][:limit] for names in similar]
 
     def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
         forms = self.kb.forms_with_prefix(prefix, limit=_SURPLUS * limit)
