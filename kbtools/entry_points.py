@@ -145,12 +145,7 @@ def load_class(group: str, name: str) -> Any:
 
 def construct(name: str, make: Callable[[], Any]) -> Any:
     """Return an instance of a plugin; raise BrokenPlugin with its name if that fails, as `ask_plugin` does."""
-    try:
-        return make()
-    except (KBToolsError, OSError, MemoryError):
-        raise
-    except (Exception, SystemExit) as error:  # sys.exit in a plugin must not end the program silently
-        raise BrokenPlugin(f"plugin {name!r} cannot be made: {error!r}", name=name) from error
+    return _ask(make, name, f"plugin {name!r} cannot be made")
 
 
 def ask_plugin(kind: str, plugin: object, ask: Callable[[], _Answer]) -> _Answer:
@@ -159,12 +154,16 @@ def ask_plugin(kind: str, plugin: object, ask: Callable[[], _Answer]) -> _Answer
     Errors of the system, such as for files or memory, are not changed.
     """
     name = type(plugin).__name__
+    return _ask(ask, name, f"{kind} {name} failed")
+
+
+def _ask(ask: Callable[[], _Answer], name: str, problem: str) -> _Answer:
     try:
         return ask()
     except (KBToolsError, OSError, MemoryError):
         raise
-    except (Exception, SystemExit) as error:
-        raise BrokenPlugin(f"{kind} {name} failed: {error!r}", name=name) from error
+    except (Exception, SystemExit) as error:  # sys.exit in a plugin must not end the program silently
+        raise BrokenPlugin(f"{problem}: {error!r}", name=name) from error
 
 
 def needs(point: EntryPoint) -> tuple[str, ...]:

@@ -303,7 +303,7 @@ class Draft:
         else:
             self.counts["names removed"] += 1
 
-    def remove_names(self, entity_id: str, *, aliases: bool) -> None:
+    def remove_names(self, entity_id: str, aliases: bool) -> None:
         """Remove the names of an entity, or its aliases."""
         row = self.find(entity_id)
         names = {} if row is None else self.names[row]

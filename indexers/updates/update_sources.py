@@ -34,23 +34,8 @@ from kbtools.indexers.updates.draft import Draft
 from kbtools.kb.ids import canonical_id, canonical_property
 from kbtools.text.normaliser import normal_form
 
-
-class _EntityChange:
-    """A change to be made to a draft: the name of a method and its arguments."""
-
-    __slots__ = ("arguments", "method", "options")
-
-    def __init__(self, method: str, *arguments: str | int, **options: bool) -> None:
-        self.method, self.arguments, self.options = method, arguments, options
-
-    def make(self, draft: Draft) -> None:
-        getattr(draft, self.method)(*self.arguments, **self.options)
-
-    @property
-    def entities(self) -> Sequence[Any]:
-        """Return the ids of the entities that it affects."""
-        return self.arguments[_ENTITIES.get(self.method, _ONE)]
-
+_EntityChange = tuple[Any, ...]
+"""A change to be made to a draft: a method and its arguments."""
 
 _CHANGES_AT_ONCE = 1_000
 """Changes whose entities are looked up together, which takes a cluster few requests."""
@@ -66,7 +51,9 @@ _METHODS: dict[Role, dict[Kind, Callable[..., None]]] = {
 
 _ONE, _BOTH = slice(1), slice(None, None, 2)
 
-_ENTITIES = {"merge": slice(2), "add_fact": _BOTH, "remove_fact": _BOTH}
+_ENTITIES: dict[Callable[..., None], slice] = {
+    Draft.merge: slice(2), Draft.add_fact: _BOTH, Draft.remove_fact: _BOTH
+}  # fmt: skip
 """The positions of entity ids among the arguments of methods; by default the first."""
 
 _GIVEN = frozenset({"id", "names", "aliases", "types", "description", "facts", "remove", "rename"})
@@ -176,9 +163,9 @@ def _read_lines_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> 
     languages = Languages.read(options.language)
     changes = _removals(lines, skips) if part.role == "gone" else _records(lines, skips, languages)
     while together := list(islice(changes, _CHANGES_AT_ONCE)):
-        draft.expect(entity for change in together for entity in change.entities)
-        for change in together:
-            change.make(draft)
+        draft.expect(entity for method, *about in together for entity in about[_ENTITIES.get(method, _ONE)])
+        for method, *arguments in together:
+            method(draft, *arguments)
     skips.check()
     return skips
 
@@ -190,7 +177,7 @@ def _removals(lines: Iterable[tuple[int, str]], skips: Skips) -> Iterator[_Entit
         if problem := "more than an id" if "\t" in entity else flaw(entity):
             skips.add(problem, line=number, text=line)
         else:
-            yield _EntityChange("delete", canonical_id(entity))
+            yield Draft.delete, canonical_id(entity)
 
 
 def _records(lines: Iterable[tuple[int, str]], skips: Skips, languages: Languages) -> Iterator[_EntityChange]:
@@ -222,10 +209,10 @@ def _read_changes(line: str, languages: Languages) -> list[_EntityChange]:
     if not isinstance(record, dict):
         raise ValueError("not a JSON object")
     if record.keys() == {"remove"}:
-        return [_EntityChange("delete", canonical_id(text)) for text in _texts_of(record, "remove")]
+        return [(Draft.delete, canonical_id(text)) for text in _texts_of(record, "remove")]
     if record.keys() == {"merge", "into"}:
         into = canonical_id(_text_of(record["into"], "into"))
-        return [_EntityChange("merge", canonical_id(text), into) for text in _texts_of(record, "merge")]
+        return [(Draft.merge, canonical_id(text), into) for text in _texts_of(record, "merge")]
     _require_fields(record, _GIVEN)
     if not isinstance(record.get("id"), str):
         raise ValueError("no id; expected a text under 'id'")
@@ -238,23 +225,23 @@ def _changes_of(entity: str, record: Mapping[str, Any], languages: Languages) ->
     if "remove" in record:
         yield from _removals_of(entity, record["remove"])
     for old, new in _mapping_of(record, "rename").items():
-        yield _EntityChange("rename", entity, _text_of(old, "rename"), _name_of(new, "rename"))
+        yield Draft.rename, entity, _text_of(old, "rename"), _name_of(new, "rename")
     for field, rank in (("names", 0), ("aliases", ALIAS)):
         for tag, text in _spoken_texts(record, field):
             place = languages.rank(tag)
             # Names in an unlisted language rank after all others.
             name_rank = rank or (len(languages.tags) if place is None else place)
-            yield _EntityChange("add_name", entity, _name_of(text, field), name_rank, tag)
+            yield Draft.add_name, entity, _name_of(text, field), name_rank, tag
     for kind in _texts_of(record, "types"):
-        yield _EntityChange("add_type", entity, canonical_property(kind, beside=entity))
+        yield Draft.add_type, entity, canonical_property(kind, beside=entity)
     if "description" in record:
         described = record["description"] if isinstance(record["description"], dict) else {"": record["description"]}
         for tag, text in described.items():
-            yield _EntityChange("describe", entity, _text_of(text, "description"), tag.lower())
+            yield Draft.describe, entity, _text_of(text, "description"), tag.lower()
     facts = _mapping_of(record, "facts")
     for relation in facts:
         for target in _texts_of(facts, relation):
-            yield _EntityChange("add_fact", entity, _relation_of(relation, entity), canonical_id(target))
+            yield Draft.add_fact, entity, _relation_of(relation, entity), canonical_id(target)
 
 
 def _removals_of(entity: str, removed: Any) -> Iterator[_EntityChange]:
@@ -264,30 +251,30 @@ def _removals_of(entity: str, removed: Any) -> Iterator[_EntityChange]:
     _require_fields(removed, _REMOVED)
     for field in ("names", "aliases"):
         if removed.get(field) is True:
-            yield _EntityChange("remove_names", entity, aliases=field == "aliases")
+            yield Draft.remove_names, entity, field == "aliases"
             continue
         for text in _texts_of(removed, field):
-            yield _EntityChange("remove_name", entity, text)
+            yield Draft.remove_name, entity, text
     if removed.get("types") is True:
-        yield _EntityChange("remove_types", entity)
+        yield Draft.remove_types, entity
     else:
         for kind in _texts_of(removed, "types"):
-            yield _EntityChange("remove_types", entity, canonical_property(kind, beside=entity))
+            yield Draft.remove_types, entity, canonical_property(kind, beside=entity)
     if removed.get("description") is True:
-        yield _EntityChange("remove_description", entity)
+        yield Draft.remove_description, entity
     elif "description" in removed:
         raise ValueError(f"'description' to remove is {removed['description']!r:.60}, expected true")
     if removed.get("facts") is True:
-        yield _EntityChange("remove_facts", entity)
+        yield Draft.remove_facts, entity
         return
     facts = _mapping_of(removed, "facts")
     for relation in facts:
         row = _relation_of(relation, entity)
         if facts[relation] is True:
-            yield _EntityChange("remove_facts", entity, row)
+            yield Draft.remove_facts, entity, row
             continue
         for target in _texts_of(facts, relation):
-            yield _EntityChange("remove_fact", entity, row, canonical_id(target))
+            yield Draft.remove_fact, entity, row, canonical_id(target)
 
 
 def _relation_of(relation: str, entity: str) -> str:

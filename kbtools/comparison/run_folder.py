@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TypedDict
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,12 +41,10 @@ class RunOrigin:
     version: str
 
 
-class _RunRecord(TypedDict):
+@dataclass(frozen=True, slots=True)
+class _RunRecord(RunOrigin):
     """The record of a run."""
 
-    kb: Provenance
-    questions: Provenance
-    version: str
     cells: list[tuple[str, str, str, str]]
 
 
@@ -125,8 +123,7 @@ def _read_origin(folder: Path) -> tuple[RunOrigin, list[Cell]]:
         record = read_record(folder / RECORD, name=_FORMAT_NAME, version=FORMAT_VERSION, cure="give another --out")
         if not fits(record, _RunRecord):
             raise KeyError("a field is missing or has another type")
-        origin = RunOrigin(Provenance(**record["kb"]), Provenance(**record["questions"]), record["version"])
-        return origin, [Cell(*cell) for cell in record["cells"]]
+        return msgspec.convert(record, RunOrigin), [Cell(*cell) for cell in record["cells"]]
     except (KBUnusable, KeyError, TypeError) as error:
         raise RunUnusable(
             f"{folder / RECORD}: damaged or written by another version of kbtools; use another --out", path=str(folder)
