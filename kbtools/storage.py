@@ -24,6 +24,8 @@ MANIFEST = "manifest.msgpack"
 _FULL = ("no space left", "disk quota exceeded", "file too large", "max_temp_directory_size")
 """Words in error messages of libraries for a full disk, a full quota, or a file size limit."""
 
+_NO_SPACE = "no space left on the disk; nothing was changed, free some space and run it again"
+
 _NO_MEMORY = (
     "cannot allocate memory", "malloc of size", "bad_alloc", "can't start new thread", "worker thread",
     "allocation failure", "failed to map segment",
@@ -64,9 +66,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         with suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError) and is_disk_full(error):
-            raise DiskFull.at(
-                path, "no space left on the disk; nothing was changed, free some space and run it again"
-            ) from error
+            raise DiskFull.at(path, _NO_SPACE) from error
         raise
     _remove_unfinished(path)
 
@@ -291,9 +291,7 @@ def built_folder(target: Path, *, ours: _Ours) -> Iterator[Path]:
         raise
     except Exception as error:
         if is_disk_full(error):
-            raise DiskFull.at(
-                target, "no space left on the disk; nothing was changed, free some space and run it again"
-            ) from error
+            raise DiskFull.at(target, _NO_SPACE) from error
         if is_out_of_memory(error):
             raise MemoryExhausted.at(
                 target, f"out of memory ({error}); raise the limit (ulimit -v) or close other programs"

@@ -31,15 +31,14 @@ from kbtools.indexers.building.writing import write_content
 from kbtools.indexers.folder.checksums import compare_files
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import FOLDER, INDEX, RECORD, ROWS, read_vectors_record
-from kbtools.indexers.folder.kb_folder import MANIFEST, WORK, is_ours, read_manifest
+from kbtools.indexers.folder.kb_folder import MANIFEST, WORK, is_ours, read_manifest, write_manifest
 from kbtools.indexers.readers.batches import SCHEMAS, Kind, RecordBatch, gathered
 from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
 from kbtools.indexers.readers.sources import check_source
 from kbtools.indexers.readers.sources import file_digest as source_digest
 from kbtools.indexers.readers.table_files import check_columns, open_reading
-from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, Count, Manifest, SourceFile
+from kbtools.kb.manifest import Count, Manifest, SourceFile
 from kbtools.read_ahead import map_ahead, read_ahead
-from kbtools.record_files import write_record
 from kbtools.storage import built_folder, find_stranger, link_or_copy, locked
 from kbtools.text.printable import plural
 from kbtools.text.readings import variant_table
@@ -115,7 +114,7 @@ def build(
         # The manifest comes last, after every file that it names.
         manifest = write_knowledge(sources, folder, options=options, watch=watch, memory=memory)
         check(folder, manifest)
-        write_record(folder / MANIFEST, manifest.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)
+        write_manifest(folder, manifest)
         keep_vectors(out, folder, manifest, locks)
         watch.done("check", "every file and count as written")
     return Built(manifest, fresh=True)

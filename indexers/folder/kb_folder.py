@@ -12,7 +12,7 @@ from kbtools.indexers.folder.checksums import INDEX_AGAIN, compare_files
 from kbtools.indexers.folder.faiss_index import FOLDER, VECTOR_FILES, read_vectors_record, vectors_cure
 from kbtools.indexers.folder.language_sets import LANGUAGE_FILES, NUMBERS
 from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, SEGMENT, Manifest
-from kbtools.record_files import read_record
+from kbtools.record_files import read_record, write_record
 from kbtools.storage import MANIFEST as MANIFEST
 from kbtools.storage import beside, folder_identity, is_being_built
 
@@ -94,6 +94,11 @@ def read_manifest(path: Path) -> Manifest:
         raise KBUnusable(f"{path}: {error}", path=str(path), **error.facts) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise KBUnusable(f"{path / MANIFEST}: damaged ({error!r}); index again", path=str(path)) from error
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest of a knowledge base, which makes the folder one."""
+    write_record(folder / MANIFEST, manifest.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)
 
 
 def part_manifest(manifest: Manifest, part: str) -> Manifest:

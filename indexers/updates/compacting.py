@@ -20,16 +20,15 @@ from kbtools.indexers.folder.column_files import StringTable, spread
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import FaissVectors, write_vectors
 from kbtools.indexers.folder.folder_kb import FolderKB
-from kbtools.indexers.folder.kb_folder import MANIFEST, read_manifest, require_intact
+from kbtools.indexers.folder.kb_folder import read_manifest, require_intact, write_manifest
 from kbtools.indexers.folder.language_sets import LanguageSets, spoken
 from kbtools.indexers.readers.batches import ALIAS, LAST_RANK, SCHEMAS, Kind, repeated
 from kbtools.indexers.updates.overlay import NAMES, Overlay
 from kbtools.indexers.updates.updating import replacing
 from kbtools.kb.language_tags import UND, SpokenText, stored_text, usual_language
-from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, MERGE, Change, Count, Manifest
+from kbtools.kb.manifest import MERGE, Change, Count, Manifest
 from kbtools.kb.vector_index import EntityVectors
 from kbtools.processes import default_jobs
-from kbtools.record_files import write_record
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +54,7 @@ def compact(path: Path, *, watch: BuildProgress, memory: str = MEMORY, jobs: int
         )
         manifest = _merged_manifest(kb.manifest, written)
         check(folder, manifest)
-        write_record(folder / MANIFEST, manifest.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)
+        write_manifest(folder, manifest)
         _move_vectors(kb, folder, manifest)
         watch.done("check", "every file and count as written")
     return manifest

@@ -14,7 +14,7 @@ from kbtools.answering.records import Missing, Skipped, UpdateResult
 from kbtools.errors import BuildLocked
 from kbtools.indexers.building.build import keep_vectors
 from kbtools.indexers.folder.embedded import EmbeddedKB
-from kbtools.indexers.folder.kb_folder import MANIFEST, is_ours, part_manifest, read_manifest, require_intact
+from kbtools.indexers.folder.kb_folder import is_ours, part_manifest, read_manifest, require_intact, write_manifest
 from kbtools.indexers.readers.batches import Skips
 from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.indexers.readers.sources import check_source
@@ -25,9 +25,8 @@ from kbtools.indexers.updates.update_sources import UpdateSource, read_into
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import is_literal
 from kbtools.kb.language_tags import UND
-from kbtools.kb.manifest import FORMAT_NAME, FORMAT_VERSION, SEGMENT, UPDATE, Change, Count, Manifest
+from kbtools.kb.manifest import SEGMENT, UPDATE, Change, Count, Manifest
 from kbtools.kb.rows import EntityRows
-from kbtools.record_files import write_record
 from kbtools.storage import built_folder, link_or_copy
 
 
@@ -112,7 +111,7 @@ def _write_update(draft: Draft, kb: EmbeddedKB | Overlay, folder: Path, sources:
         checksums=base.checksums | {f"{SEGMENT}/{name}": digest for name, digest in segment.checksums.items()},
     )
     manifest = account(manifest, draft, kb, Overlay(folder, manifest), forms=written.forms)
-    write_record(folder / MANIFEST, manifest.to_record(), name=FORMAT_NAME, version=FORMAT_VERSION)
+    write_manifest(folder, manifest)
     return manifest
 
 
