@@ -73,7 +73,7 @@ def detect(path: Path) -> _Detected:
         return _Detected(Source(path, "any", format=name), f"RDF ({name})")
     if may_be_document(first.text):
         records = next(as_json_lines(read_blocks(path, encoding=encoding_of(path)), path)).text
-        return _table(path, _fields_of(records.partition(b"\n")[0]), format="jsonl")
+        statement = records.partition(b"\n")[0]
     if statement.startswith(b"{"):
         return _table(path, _fields_of(statement), format="jsonl")
     line = statement.decode(errors="replace")
