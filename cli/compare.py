@@ -9,7 +9,7 @@ import click
 from kbtools.cli.commands import Command
 from kbtools.cli.display import echo, echo_document, overwrite
 from kbtools.cli.homes import Home, kb_argument
-from kbtools.cli.options import inverse_option, json_option, lang_option, models_option
+from kbtools.cli.options import FILE, inverse_option, json_option, lang_option, models_option
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Grid, split_names
 from kbtools.comparison.report_files import report_json, write_page, write_page_with_pictures, write_tables
@@ -57,10 +57,8 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[
     ),
 )
 @kb_argument()
-@click.option("--questions", required=True, type=click.Path(path_type=Path), help="Questions with gold answers.")
-@click.option(
-    "--out", required=True, type=click.Path(path_type=Path), help="The folder of the run; an existing run is resumed."
-)
+@click.option("--questions", required=True, type=FILE, help="Questions with gold answers.")
+@click.option("--out", required=True, type=FILE, help="The folder of the run; an existing run is resumed.")
 @click.option(
     "--pruning",
     default=",".join(UNGUIDED),
@@ -89,7 +87,7 @@ def _names(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[
 @inverse_option
 @lang_option
 @models_option
-@click.option("--valid", type=click.Path(path_type=Path), help="Validation questions for calibrating confidence.")
+@click.option("--valid", type=FILE, help="Validation questions for calibrating confidence.")
 @click.option("--tune", is_flag=True, help="Choose the weights of every cell on the validation questions.")
 @click.option("--limit", type=click.IntRange(1), help="Use only the first N questions.")
 @click.option(
@@ -130,7 +128,7 @@ def command(
 @click.command(
     "report", cls=Command, examples=("kbtools report runs/sample", "kbtools report runs/sample --json > figures.json")
 )
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=FILE)
 @json_option
 def report(run: Path, as_json: bool) -> None:
     """Write tables, pictures and one HTML page into RUN, the folder of kbtools compare, and print the table.

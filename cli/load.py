@@ -8,7 +8,7 @@ import click
 from kbtools.cli.commands import Command
 from kbtools.cli.display import echo
 from kbtools.cli.homes import Elasticsearch, cluster_options
-from kbtools.cli.options import chosen_jobs
+from kbtools.cli.options import FILE, chosen_jobs
 from kbtools.cli.progress import shown, stoppable
 from kbtools.indexers.building.build import BuildProgress
 from kbtools.indexers.folder.embedded import EmbeddedKB
@@ -28,7 +28,7 @@ COUNTS_STAY = "counts are not loaded: on a cluster, the number of facts decides 
         "kbtools load fb5m.kb --kb fb5m --elasticsearch https://search.example.org --replicas 1",
     ),
 )
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=FILE)
 @click.option("--kb", "name", required=True, help="The name of the knowledge base on the cluster.")
 @click.option("--keep", default=1, type=click.IntRange(0), help="Older versions to keep.")
 @click.option("--shards", default=1, type=click.IntRange(1), help="Shards of each index.")
@@ -51,9 +51,7 @@ COUNTS_STAY = "counts are not loaded: on a cluster, the number of facts decides 
     type=click.FloatRange(0),
     help="Seconds to keep retrying while the cluster refuses or is unreachable, and to wait for copies at the end.",
 )
-@click.option(
-    "--rejected", type=click.Path(path_type=Path), help="File for rejected documents; by default NAME.rejected.jsonl."
-)
+@click.option("--rejected", type=FILE, help="File for rejected documents; by default NAME.rejected.jsonl.")
 @click.option("--force", is_flag=True, help="Load again even if the cluster has this content.")
 @click.option("--take-over", is_flag=True, help="Take over the lock of a killed load or update without waiting.")
 @click.option("--quiet", is_flag=True, help="Print only the result.")

@@ -6,7 +6,7 @@ import click
 
 from kbtools.cli.commands import Command, CommandWithParts
 from kbtools.cli.display import echo, echo_json
-from kbtools.cli.options import json_option
+from kbtools.cli.options import FILE, json_option
 from kbtools.entry_points import KINDS, list_offers
 
 
@@ -32,7 +32,7 @@ def command(as_json: bool) -> None:
 @click.option("--kind", type=click.Choice(list(KINDS.values())), help="The kind, if it is not clear from the name.")
 @click.option(
     "--sample",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="A small file for a reader, or a small knowledge base for a backend.",
 )
 def check(name: str, kind: str | None, sample: Path | None) -> None:

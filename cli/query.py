@@ -21,6 +21,7 @@ from kbtools.cli.commands import Command
 from kbtools.cli.display import ResultPrinter, counted, echo, echo_json
 from kbtools.cli.homes import Home, kb_argument
 from kbtools.cli.options import (
+    FILE,
     KB_FIRST,
     Between,
     inverse_option,
@@ -88,7 +89,7 @@ def _answer(answerer: Answerer, batch: list[str], options: QueryOptions) -> Iter
 @kb_argument("QUESTION...")
 @click.option(
     "--questions",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="A file of questions: one per line, or in the format of the release.",
 )
 @click.option("--pruning", help="The pruner: a plugin, or module:Class.  [default: as trained, else n-gram-idf]")
@@ -123,7 +124,7 @@ def _answer(answerer: Answerer, batch: list[str], options: QueryOptions) -> Iter
 )
 @click.option(
     "--calibration",
-    type=click.Path(path_type=Path),
+    type=FILE,
     help="A run of kbtools compare --valid with the same parts, to calibrate the confidence.",
 )
 @click.option("--explain", is_flag=True, help="Explain the order of the candidates.")

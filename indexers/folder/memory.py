@@ -68,7 +68,6 @@ class MemoryKB(BackendDefaults):
         self.row = {entity: row for row, entity in enumerate(self.entity_ids)}
         typed = {(canonical_id(entity), canonical_id(kind)) for entity, kind in types}
         self.relations: Sequence[str] = tuple(sorted({r for _, r, _ in triples}))
-        self.relation_rows = {relation: row for row, relation in enumerate(self.relations)}
         self.types: Sequence[str] = tuple(sorted({kind for _, kind in typed}))
         self.facts: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         self.incoming: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -147,7 +146,7 @@ class MemoryKB(BackendDefaults):
         return [sum(word in form.split(" ") for form in self.normal_forms) for word in words]
 
     def relations_of(self, entities: EntityRows) -> Grouped:
-        order = self.relation_rows
+        order = {relation: row for row, relation in enumerate(self.relations)}
         return Grouped.of([sorted(order[relation] for relation in self.facts_from(row)) for row in entities.tolist()])
 
     def facts_from(self, row: int) -> dict[str, set[str]]:
@@ -171,7 +170,8 @@ class MemoryKB(BackendDefaults):
         return np.array(counts, dtype=np.int64)
 
     def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
-        order, incoming = self.relation_rows, []
+        order = {relation: row for row, relation in enumerate(self.relations)}
+        incoming = []
         for entity_id in self.ids(entities):
             facts = self.incoming.get(entity_id, ())
             pairs = sorted((order[relation], self.row[subject]) for relation, subject in facts)

@@ -1,6 +1,5 @@
 """Reading of a source: detects its format, streams its rows and accounts for what was left out."""
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ from kbtools.errors import BrokenPlugin, WrongFormat
 from kbtools.indexers.readers.batches import SCHEMAS, Block, RecordBatch, Skips, SourceKind, lines_of, with_languages
 from kbtools.indexers.readers.formats import find_format
 from kbtools.indexers.readers.labels import DEFAULT_LANGUAGES
-from kbtools.indexers.readers.sources import BLOCK, encoding_of, read_blocks
+from kbtools.indexers.readers.sources import BLOCK, Meter, encoding_of, read_blocks
 from kbtools.kb.ids import FREEBASE_NAMESPACE
 from kbtools.processes import default_jobs
 
@@ -202,21 +201,6 @@ class _Reader(Protocol):
         ...
 
 
-class _Meter:
-    """The hash and the size of the bytes read from a file."""
-
-    def __init__(self) -> None:
-        self.sha256 = hashlib.sha256()
-        self.size = 0
-
-    def update(self, data: bytes, /) -> None:
-        self.sha256.update(data)
-        self.size += len(data)
-
-    def hexdigest(self) -> str:
-        return self.sha256.hexdigest()
-
-
 @dataclass(slots=True)
 class Reading:
     """A pass over a source: iterate over `batches`; then `digest` and `skips` describe what was read.
@@ -230,7 +214,7 @@ class Reading:
     progress: Callable[[int], None] = lambda size: None
     redirects: pa.Table | None = None
     skips: Skips = field(init=False)
-    meter: _Meter = field(default_factory=_Meter)
+    meter: Meter = field(default_factory=Meter)
 
     def __post_init__(self) -> None:
         self.skips = Skips(self.source.name, self.options.max_bad)
@@ -267,14 +251,14 @@ class Reading:
         table = self.source.format in TEXT_TABLES or path.suffix.lower() in TEXT_TABLES
         if not encoding and table and self.source.kind != "counts" and (encoding := encoding_of(path)):
             self.skips.note(f"read as {encoding}; use --encoding to change it", line=1)
-        for block in read_blocks(path, digest=self.meter, block=self.block, encoding=encoding):
+        for block in read_blocks(path, meter=self.meter, block=self.block, encoding=encoding):
             yield block
             self.progress(self.meter.size)
 
     @property
     def digest(self) -> str:
         """The hash of what was read from the file."""
-        return self.meter.hexdigest()
+        return self.meter.sha256.hexdigest()
 
 
 def _ask_reader(reader: _Reader, blocks: Iterable[Block]) -> Iterator[RecordBatch]:

@@ -78,12 +78,16 @@ _PACKED = (
 )
 
 
-class _Digest(Protocol):
-    """A hash updated incrementally."""
+class Meter:
+    """The hash and the size of the bytes read from a file."""
 
-    def update(self, data: bytes, /) -> None: ...
+    def __init__(self) -> None:
+        self.sha256 = hashlib.sha256()
+        self.size = 0
 
-    def hexdigest(self) -> str: ...
+    def update(self, data: bytes) -> None:
+        self.sha256.update(data)
+        self.size += len(data)
 
 
 class _Unpacked(Protocol):
@@ -130,7 +134,7 @@ def encoding_of(path: Path) -> str:
     """Return the encoding of a packed or plain text file; empty for UTF-8."""
     check_source(path)
     with open_source(path) as opened:
-        stream = _decompressed(_HashingFile(opened, hashlib.sha256()), str(path), path.suffix)
+        stream = _decompressed(_HashingFile(opened, Meter()), str(path), path.suffix)
         sample = b""
         # Damage is reported when the file is read.
         with suppress(EOFError, OSError, zlib.error, lzma.LZMAError):
@@ -141,9 +145,7 @@ def encoding_of(path: Path) -> str:
     return find_encoding(sample)
 
 
-def read_blocks(
-    path: Path, *, digest: _Digest | None = None, block: int = BLOCK, encoding: str = ""
-) -> Iterator[Block]:
+def read_blocks(path: Path, *, meter: Meter | None = None, block: int = BLOCK, encoding: str = "") -> Iterator[Block]:
     """Yield a file's lines in blocks; memory grows with the longest line, not with the file.
 
     Raises SourceMissing, SourceEmpty, SourceDamaged, and WrongFormat for a web page saved in place of the file or a
@@ -151,7 +153,7 @@ def read_blocks(
     """
     check_source(path)
     with open_source(path) as opened, ExitStack() as stack:
-        raw = _HashingFile(opened, digest or hashlib.sha256())
+        raw = _HashingFile(opened, meter or Meter())
         _check_packing(path, opened.peek(_HEAD)[:_HEAD])
         stream = _decompressed(raw, str(path), path.suffix)
         if isinstance(stream, _ParallelStream):
@@ -241,16 +243,16 @@ def _refuse_page(path: Path, start: bytes) -> None:
 class _HashingFile(io.RawIOBase):
     """A raw file that hashes what is read from it, so that a source is read once."""
 
-    def __init__(self, raw: IO[bytes], digest: _Digest) -> None:
+    def __init__(self, raw: IO[bytes], meter: Meter) -> None:
         self.raw = raw
-        self.digest = digest
+        self.meter = meter
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
         data = self.raw.read(size)
-        self.digest.update(data)
+        self.meter.update(data)
         return data
 
     read1 = read

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from kbtools.errors import KBToolsError, SourceDamaged, SourceEmpty, SourceMissing, WrongFormat
 from kbtools.indexers.readers import sources
 from kbtools.indexers.readers.batches import Block, lines_of
-from kbtools.indexers.readers.sources import file_digest, read_blocks
+from kbtools.indexers.readers.sources import Meter, file_digest, read_blocks
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
@@ -107,11 +107,11 @@ def test_a_file_without_line_ends_is_refused_before_it_fills_the_memory(tmp_path
 @pytest.mark.parametrize("suffix", PACKERS)
 def test_the_digest_of_a_reading_is_that_of_the_file(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"facts.txt{suffix}", PACKERS[suffix](numbered(3000)))
-    digest = hashlib.sha256()
+    meter = Meter()
 
-    text_of(path, digest=digest)
+    text_of(path, meter=meter)
 
-    assert digest.hexdigest() == file_digest(path)
+    assert meter.sha256.hexdigest() == file_digest(path)
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
@@ -353,9 +353,9 @@ def test_a_large_file_is_unpacked_and_hashed(tmp_path: Path, pack: Callable[[byt
     path = tmp_path / f"facts.txt.{'gz' if pack is gzip.compress else 'bz2'}"
     text = b"".join(b"line %d\n" % number for number in range(300_000))
     path.write_bytes(pack(text[:900_000]) + pack(text[900_000:]))
-    digest = hashlib.sha256()
-    assert b"".join(block.text for block in read_blocks(path, digest=digest, block=100_000)) == text
-    assert digest.hexdigest() == file_digest(path)
+    meter = Meter()
+    assert b"".join(block.text for block in read_blocks(path, meter=meter, block=100_000)) == text
+    assert meter.sha256.hexdigest() == file_digest(path)
 
 
 @pytest.mark.usefixtures("unpacker")
