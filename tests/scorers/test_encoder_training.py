@@ -90,7 +90,8 @@ def test_relations_that_have_learned_nothing_gain_beside_those_that_have() -> No
 
         gained = network.compare(network.names[:1]) - plain
 
-    # Half of the relations have learned something.
+    # Half of the relations have learned something: 1.7 was chosen on FBSQ's validation split.
+    assert UNSEEN == 1.7
     assert (float(gained[0, 0]), float(gained[0, 1])) == pytest.approx((0.0, UNSEEN / 2), abs=1e-5)
 
 

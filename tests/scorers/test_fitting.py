@@ -1,6 +1,7 @@
 """The training loop is exact, can be stopped, and says what is wrong."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[t
 
 import torch
 
+from kbtools.scorers.fitting import training_loop
 from kbtools.scorers.fitting.measures import Callbacks, Epoch
 from kbtools.scorers.fitting.training import check_optimiser_memory
 from kbtools.scorers.fitting.training_loop import STATE, fit, make_batches
@@ -74,6 +76,18 @@ def test_a_killed_training_ends_with_the_same_weights(tmp_path: Path, optimiser:
 
     assert [epoch.number for epoch in epochs] == [1, 2, 3, 4]
     assert all(torch.equal(a, b) for a, b in zip(whole.network.parameters(), resumed.network.parameters(), strict=True))
+
+
+def test_processes_agree_on_the_epochs_done_and_on_the_examples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agreed: list[tuple[int, ...]] = []
+    monkeypatch.setattr(training_loop, "check_agreement", lambda *numbers: agreed.append(numbers))
+
+    fit(Line(), replace(CONFIG, epochs=2), state=tmp_path, made_of="x")
+    fit(Line(), CONFIG, state=tmp_path, made_of="x")
+
+    assert agreed == [(0, 40), (2, 40)]
 
 
 def test_a_state_of_another_training_is_passed_over(tmp_path: Path) -> None:

@@ -136,6 +136,18 @@ def test_spans_are_those_of_torch(loaded: Load, name: str) -> None:
         np.testing.assert_allclose(own, other, rtol=1e-7, atol=1e-5)
 
 
+@pytest.mark.parametrize(("group", "name"), PLUGINS[1:8:2])
+def test_more_texts_than_fit_in_a_batch_are_scored_as_each_alone(
+    loaded: Load, group: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = loaded(group, name, by_torch=False).network
+    texts = [["who", "wrote", "it"], ["who"], ["what", "is", "it"], ["it"], ["where", "it"]]
+    alone = np.concatenate([network.score_texts([text]) for text in texts])
+    monkeypatch.setattr("kbtools.scorers.networks.forward.TEXTS_AT_ONCE", 2)
+
+    np.testing.assert_allclose(network.score_texts(texts), alone, atol=1e-5)
+
+
 @pytest.mark.parametrize(("group", "name"), [*PLUGINS[:1], (TAGGERS, "bigru-crf")])
 def test_what_was_loaded_is_saved_as_it_was(loaded: Load, tmp_path: Path, group: str, name: str) -> None:
     network = loaded(group, name, by_torch=False)

@@ -59,14 +59,16 @@ class Known:
 def test_namesakes_are_several_bearers_of_the_mention_with_the_gold_relation(tiny_memory: KnowledgeBase) -> None:
     first, second, lodz = map(int, tiny_memory.rows(["m.01paris", "m.02paris", "m.04lodz"]))
     relations = [tiny_memory.relations.index(name) for name in ("location.containedby", "location.time_zone")]
-    mentions = [Ngram(form, 0, 0, 0, 4) for form in ("paris", "paris", "lodz", "paris")]
+    forms = ("unknown", "paris", "paris", "lodz", "paris")
+    mentions = [None, *(Ngram(form, 0, 0, 0, 4) for form in forms)]
     gold = examples(
-        subjects=[first, first, lodz, lodz], relations=[relations[0], relations[1], relations[0], relations[0]]
+        subjects=[first, first, first, first, lodz, lodz],
+        relations=[relations[0], relations[0], relations[0], relations[1], relations[0], relations[0]],
     )
 
     namesakes = Namesakes.find(tiny_memory, replace(gold, mentions=mentions))
 
-    assert namesakes.rows == [0]
+    assert namesakes.rows == [2]
     assert [rows.tolist() for rows in namesakes.entities] == [sorted((first, second))]
 
 

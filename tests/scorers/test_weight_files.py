@@ -29,6 +29,14 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         assert np.array_equal(weights[name], array)
 
 
+def test_numbers_begin_at_a_multiple_of_eight_bytes_whatever_the_names(tmp_path: Path) -> None:
+    for size in range(1, 9):
+        write_weights(tmp_path / "weights", {"w" * size: ARRAYS["rows"]})
+
+        assert int.from_bytes((tmp_path / "weights").read_bytes()[:8], "little") % 8 == 0
+        assert read_weights(tmp_path / "weights")["w" * size].tolist() == [3, -1]
+
+
 def test_what_is_changed_in_memory_is_not_written(tmp_path: Path) -> None:
     write_weights(tmp_path / "weights", ARRAYS)
 
