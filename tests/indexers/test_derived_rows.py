@@ -16,7 +16,7 @@ from kbtools.indexers.readers.batches import Rows
 UNIT = "http://www.wikidata.org/entity/Q11573"
 
 
-def staged(folder: Path, **rows: list[Any]) -> Staging:
+def staged(folder: Path, **rows: Any) -> Staging:
     """Return work tables with these rows by kind."""
     tables, read = Staging(folder, threads=1), Rows(**rows)
     read.mark(1)

@@ -295,7 +295,7 @@ def test_a_separator_that_is_named_divides_aliases_alone(tmp_path: Path) -> None
     ],
 )  # fmt: skip
 def test_the_role_of_each_column_is_chosen(
-    tmp_path: Path, lines: list[str], wide: dict[str, tuple[str, ...]], columns: str
+    tmp_path: Path, lines: list[str], wide: dict[str, Any], columns: str
 ) -> None:
     assert Table(tmp_path / "t.csv", lines, wide=Wide(**wide)).columns == columns
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kbtools.ranking.models import WEIGHTS
 from kbtools.scorers.relations.label_words import LabelWords, stem
 from kbtools.scorers.relations.lexical import LexicalScorer
 from kbtools.scorers.relations.static import StaticScorer, language_shares
@@ -102,11 +103,11 @@ def test_vectors_of_an_encoder_are_the_mean_of_a_name_and_its_end(monkeypatch: p
         return np.stack([known[text] for text in texts])
 
     monkeypatch.setattr(encoder, "keep", lambda kind, key, make: make())
-    monkeypatch.delenv(encoder.WEIGHTS, raising=False)
+    monkeypatch.delenv(WEIGHTS, raising=False)
     names = ["people.person.birth_place", Label.of("Geburtsort", "de")]
 
     vectors = encoder.name_vectors(encode, names, digest="x", dim=3)
-    monkeypatch.setenv(encoder.WEIGHTS, "mine")
+    monkeypatch.setenv(WEIGHTS, "mine")
     own = encoder.name_vectors(encode, names, digest="x", dim=3)
 
     expected = [(known["people person birth place"] + known["person birth place"]) / 2, known["geburtsort"]]
