@@ -19,9 +19,12 @@ from typing import Any
 
 import bench_parsing
 import bench_transe
+from bench_child import measure as measure_here
 from bench_contenders import FUZZY, STRICT, Contender, Elasticsearch
 from bench_inputs import write_inputs
-from bench_report import better_peers, machine, markdown
+from bench_report import better_peers, machine, markdown, tables
+from fbsq import SMALL, is_small, parse
+from figures import show_table
 
 CHILD = Path(__file__).with_name("bench_child.py")
 
@@ -37,7 +40,7 @@ def main() -> None:
     parser.add_argument("--elasticsearch-url", default=os.environ.get("KBTOOLS_ELASTICSEARCH_URL"))
     parser.add_argument("--kb", type=Path, help="a knowledge base that is asked whole questions")
     parser.add_argument("--models", type=Path, help="its models")
-    arguments = parser.parse_args()
+    arguments = parse(parser, out=SMALL / "bench", titles=5, queries=5, elasticsearch_url=None)
     begun = time.monotonic()
     write_inputs(arguments.out / "inputs", titles=arguments.titles)
     options = ["--work", str(arguments.out), "--limit", str(arguments.queries)]
@@ -64,6 +67,8 @@ def main() -> None:
     (arguments.out / "bench.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     (arguments.out / "bench.md").write_text(markdown(record), encoding="utf-8")
     print(markdown(record))
+    for key, columns, rows in tables(results):
+        show_table(key, columns, rows)
 
 
 def plan(options: list[str]) -> Iterator[tuple[str, str, str]]:
@@ -90,7 +95,9 @@ def missing(packages: tuple[str, ...]) -> str:
 
 
 def measure(arguments: list[str]) -> dict[str, Any]:
-    """Run a measurement on the first core; a failure is a figure too."""
+    """Run a measurement on the first core, and return why it failed if it did; a small one runs in this process."""
+    if is_small():
+        return measure_here(arguments)
     core = min(os.sched_getaffinity(0))
     single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
     try:

@@ -26,6 +26,11 @@ WARMING = 50
 
 
 def main() -> None:
+    print(json.dumps(measure()))
+
+
+def measure(words: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return the figures of the measurement that some words or the command line ask for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("task", choices=["build", "fuzzy", "strict", "parse", "transe", "questions"])
     parser.add_argument("contender")
@@ -34,7 +39,7 @@ def main() -> None:
     parser.add_argument("--elasticsearch-url")
     parser.add_argument("--kb", type=Path)
     parser.add_argument("--models", type=Path)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     bench_contenders.Elasticsearch.url = arguments.elasticsearch_url
     inputs = Inputs(arguments.work / "inputs")
     task, name = arguments.task, arguments.contender
@@ -47,7 +52,7 @@ def main() -> None:
     else:
         figures = by_name(task, name, inputs, arguments.work, arguments.limit)
     peaks = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    print(json.dumps(figures | {"peak_mb": round(max(peaks) / 1e3)}))
+    return figures | {"peak_mb": round(max(peaks) / 1e3)}
 
 
 def by_name(task: str, name: str, inputs: Inputs, work: Path, limit: int) -> dict[str, Any]:
@@ -74,7 +79,7 @@ def cpu() -> float:
 
 
 def timed(ask: Callable[[str], Any], texts: Sequence[str]) -> tuple[list[Any], dict[str, float]]:
-    """Ask each text; give the answers, and CPU milliseconds of this process and wall milliseconds."""
+    """Return the answers to texts, with the CPU milliseconds of this process and the wall milliseconds."""
     for text in texts[: min(WARMING, len(texts) // 2)]:
         ask(text)
     answers, busy, wall = [], [], []
@@ -90,7 +95,7 @@ def timed(ask: Callable[[str], Any], texts: Sequence[str]) -> tuple[list[Any], d
 
 
 def fuzzy(contender: Contender, inputs: Inputs, limit: int) -> dict[str, Any]:
-    """Look up misspelt names: how often the name that is meant is among the twenty nearest, and the first."""
+    """Return how often the intended name of a misspelt one is among the twenty nearest, and the first."""
     pairs = inputs.read_variants(limit)
     answers, figures = timed(contender.near, [variant for variant, _ in pairs])
     places = [[normal_form(name) for name in answer] for answer in answers]
@@ -101,7 +106,7 @@ def fuzzy(contender: Contender, inputs: Inputs, limit: int) -> dict[str, Any]:
 
 
 def strict(contender: Contender, inputs: Inputs, limit: int) -> dict[str, Any]:
-    """Look up every n-gram of questions: how often the subject is among the entities."""
+    """Return how often the subject of a question is among the entities of its n-grams."""
     pairs = inputs.read_questions(limit)
     answers, figures = timed(contender.linked, [text for text, _ in pairs])
     right = [contender.entity(subject) in linked for (_, subject), linked in zip(pairs, answers, strict=True)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from fbsq import data_folder, questions, sources
+from fbsq import names_file, questions, sources
 from variants import read_variants
 
 from kbtools.answering.questions import read_annotated
@@ -53,7 +53,7 @@ class Inputs:
     def read_variants(self, limit: int) -> list[tuple[str, str]]:
         """Draw spellings that people use for titles that are there: the variant, and the title."""
         names = {normal_form(name) for _, name in self.read_names()}
-        pairs = read_variants(data_folder().parent / "names" / "variants.tsv.gz")
+        pairs = read_variants(names_file("variants.tsv.gz"))
         meant = [(variant, title) for variant, title in pairs if title in names and normal_form(variant) not in names]
         return random.Random(SEED).sample(meant, min(limit, len(meant)))
 
@@ -63,13 +63,15 @@ class Inputs:
 
 
 def write_inputs(folder: Path, *, titles: int) -> Inputs:
-    """Write facts, names and types of FBSQ and of so many titles; do nothing where they are there."""
+    """Write facts, names and types of FBSQ and of some titles, unless the folder has them."""
     inputs, done = Inputs(folder), folder / f"done.{titles}"
     if done.exists():
         return inputs
     folder.mkdir(parents=True, exist_ok=True)
+    for other in folder.glob("done.*"):
+        other.unlink()
     draw = random.Random(SEED)
-    with lzma.open(data_folder().parent / "names" / "titles.txt.xz", "rt", encoding="utf-8") as lines:
+    with lzma.open(names_file("titles.txt.xz"), "rt", encoding="utf-8") as lines:
         every = [line.rstrip("\n") for line in lines]
     draw.shuffle(every)
     for kind, path in (("facts", inputs.facts), ("names", inputs.names), ("types", inputs.types)):

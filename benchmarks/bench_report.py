@@ -2,8 +2,9 @@
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,38 @@ def better_peers(results: Sequence[dict[str, Any]]) -> list[str]:
         if min(gains) >= 0 and max(gains) > 0:
             better.append(f"{result['task']}: {result['contender']}")
     return better
+
+
+def tables(results: Sequence[dict[str, Any]]) -> Iterator[tuple[str, list[str], list[list[object]]]]:
+    """Yield the tables of the documents: key, columns and rows."""
+    measured = {(result["task"], result["contender"]): result for result in results if "skipped" not in result}
+
+    def rows(task: str, cells: Callable[[dict[str, Any]], list[object]]) -> list[list[object]]:
+        ours = measured.get((task, OURS), {}).get("wall_ms_50", nan)
+        return [
+            [name, f"{figures['cpu_ms_50']:.3g}", f"{figures['wall_ms_50']:.3g}", f"{figures['wall_ms_50'] / ours:.2g}",
+             *cells(figures)]
+            for (own, name), figures in measured.items() if own == task
+        ]  # fmt: skip
+
+    times = ["CPU ms, p50", "wall ms, p50", "times kbtools"]
+    yield (
+        "misspelt",
+        ["misspelt names", *times, "queries", "recall@20", "first", "opened in"],
+        rows("fuzzy", lambda own: [f"{own['queries']:,}", f"{own['recall']:.1%}", f"{own['first']:.1%}",
+                                   f"{own['open_ms']:,.0f} ms"]),
+    )  # fmt: skip
+    yield (
+        "n-grams",
+        ["all n-grams of a question", *times, "subject among the entities", "memory"],
+        rows("strict", lambda own: [f"{own['recall']:.1%}", f"{own['peak_mb']:,} MB"]),
+    )
+    yield (
+        "others",
+        ["task", "by", "CPU s", "objects among the nearest ten"],
+        [[TITLES[task], name, figures["cpu_s"], f"{figures['recall']:.1%}" if task == "transe" else ""]
+         for (task, name), figures in measured.items() if task in ("build", "parse", "transe")],
+    )  # fmt: skip
 
 
 def markdown(record: dict[str, Any]) -> str:

@@ -27,6 +27,8 @@ from pathlib import Path
 
 import numpy as np
 from elasticsearch import Elasticsearch, helpers
+from fbsq import names_file, parse, questions
+from figures import show_table
 
 from kbtools.answering.answerer import Answerer
 from kbtools.indexers.building.build import BuildProgress
@@ -57,8 +59,13 @@ SHOWN = 30
 SECTIONS = "load,memory,linking,fuzzy,agreement,throughput,vectors"
 
 
+said: list[tuple[str, str]] = []
+
+
 def say(label: str, *figures: str) -> None:
+    """Print figures, and keep them for the table."""
     print(f"{label:<44}" + "  ".join(figures), flush=True)
+    said.append((label, "; ".join(filter(None, figures))))
 
 
 def spread(seconds: list[float]) -> str:
@@ -68,7 +75,7 @@ def spread(seconds: list[float]) -> str:
 
 
 def fresh_index(cluster: Cluster, role: str, version: int) -> str:
-    """Make an index as a load does."""
+    """Create an index as a load does."""
     index = index_name(NAME, version, role)
     body = index_body(role, kb=NAME, version=version, settings=IndexSettings(replicas=0))
     cluster.ask("PUT", f"/{index}", body, to="create an index")
@@ -131,7 +138,7 @@ def load_figures(kb: EmbeddedKB, cluster: Cluster, count: int) -> None:
 
 
 def memory_figures(path: Path, facts: int, slowed: float, limit: float) -> None:
-    """Load in a process of its own and report its peak."""
+    """Load in a process of its own, and print the peak of its memory."""
     command = [sys.executable, __file__, "--kb", str(path), "--child", str(facts), "--slowed", str(slowed)]
     done = subprocess.run([*command, "--limit", str(limit)], check=True, capture_output=True, text=True)
     told = json.loads(done.stdout.splitlines()[-1])
@@ -143,7 +150,7 @@ def memory_figures(path: Path, facts: int, slowed: float, limit: float) -> None:
 
 
 def child(path: Path, facts: int, slowed: float, limit: float) -> None:
-    """Load the first facts, on a server that takes `slowed` times as long, and tell the peak of memory."""
+    """Load the first facts, on a server that takes `slowed` times as long, and print the peak of memory."""
     kb, cluster = EmbeddedKB(path), Cluster(read_connection())
     entities = kb.manifest.counts["entities"].unique
 
@@ -238,7 +245,9 @@ def fuzzy_figures(kb: EmbeddedKB, opened: ElasticKB, variants: Path, count: int)
         "fuzzy, both homes",
         f"the same first for {np.mean([one[:1] == other[:1] for one, other in both]):.4f}",
         f"the same list for {np.mean([one == other for one, other in both]):.4f}",
-        f"for {np.mean([one == other for one, other in close]):.4f} of the {len(close)} with a close name",
+        f"for {np.mean([one == other for one, other in close]):.4f} of the {len(close)} with a close name"
+        if close
+        else "",
         f"shared {shared / either:.4f} of the names that either finds",
     )
     unlike = [pair for pair in zip(chosen, both, strict=True) if pair[1][0] != pair[1][1]]
@@ -296,12 +305,12 @@ def throughput_figures(cluster: Cluster, name: str, questions: list[str]) -> Non
     )
 
 
-def vector_figures(kb: ElasticKB, count: int, dim: int) -> None:
+def vector_figures(kb: ElasticKB, count: int, dim: int, *, searches: int) -> None:
     """Compare the nearest vectors that the cluster finds with the true ones; vectors lie around a thousand centres."""
     drawn = np.random.default_rng(1)
     centres = drawn.normal(size=(1_000, dim))
     vectors = (centres[drawn.integers(0, 1_000, count)] + 0.7 * drawn.normal(size=(count, dim))).astype(np.float32)
-    asked = (centres[drawn.integers(0, 1_000, 200)] + 0.7 * drawn.normal(size=(200, dim))).astype(np.float32)
+    asked = (centres[drawn.integers(0, 1_000, searches)] + 0.7 * drawn.normal(size=(searches, dim))).astype(np.float32)
     rows = np.arange(count, dtype=np.uint32)
     begun = time.perf_counter()
     found = kb.load_vectors(EntityVectors(rows, dim, lambda some: vectors[some]), settings=IndexSettings(replicas=0))
@@ -315,7 +324,7 @@ def vector_figures(kb: ElasticKB, count: int, dim: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kb", type=Path, required=True, help="an embedded knowledge base")
+    parser.add_argument("--kb", type=Path, default=Path("build/fbsq.kb"), help="an embedded knowledge base")
     parser.add_argument("--loaded", help="the name of the same knowledge base on the cluster, if it is there already")
     parser.add_argument("--questions", type=Path, help="questions in the release's format")
     parser.add_argument("--variants", type=Path, help="edits TAB variant TAB name")
@@ -326,7 +335,8 @@ def main() -> None:
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--slowed", type=float, default=1, help=argparse.SUPPRESS)
     parser.add_argument("--limit", type=float, default=1e9, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    small = {"questions": questions("valid"), "variants": names_file("variants.tsv.gz"), "asked": 3, "documents": 20}
+    arguments = parse(parser, **small, only=SECTIONS.replace(",memory", ""))
     if arguments.child:
         child(arguments.kb, arguments.child, arguments.slowed, arguments.limit)
         return
@@ -354,7 +364,8 @@ def main() -> None:
             if "fuzzy" in wanted and arguments.variants:
                 fuzzy_figures(kb, opened, arguments.variants, arguments.asked)
             if "vectors" in wanted:
-                vector_figures(opened, min(50_000, kb.manifest.counts["entities"].unique), 100)
+                count = min(50_000, kb.manifest.counts["entities"].unique)
+                vector_figures(opened, count, 100, searches=min(200, arguments.asked))
             if arguments.questions:
                 with arguments.questions.open(encoding="utf-8") as file:
                     texts = [line.rstrip("\n").split("\t")[-1] for line in file]
@@ -367,6 +378,7 @@ def main() -> None:
                     throughput_figures(cluster, name, texts)
     finally:
         delete_versions(cluster, list_versions(cluster, NAME))
+    show_table("figures", ("what", "figure"), said)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Update a knowledge base on a cluster repeatedly: seconds per update, with a reader running meanwhile.
 
-    python benchmarks/cluster_updating.py FBSQ.kb [--updates 10] [--entities 12] [--loaded NAME] [--compact]
+    python benchmarks/cluster_updating.py [FBSQ.kb] [--updates 10] [--entities 12] [--loaded NAME] [--compact]
 
 The cluster is the one in KBTOOLS_ELASTICSEARCH_URL; everything written there is removed at the end, unless the
 knowledge base was loaded before. Half of the changes of an update are new entities, the others new names, facts and
@@ -11,9 +11,12 @@ import argparse
 import threading
 import time
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from fbsq import parse
+from figures import show_table
 from updating import changes, forms_of, names_of
 
 import kbtools
@@ -43,7 +46,7 @@ class Reader(threading.Thread):
 
     def run(self) -> None:
         cluster = Cluster(read_connection())
-        while not self.stopped.is_set():
+        while not (self.seconds and self.stopped.is_set()):
             kb = ElasticKB(self.name_there, cluster)
             for forms, answer in list(zip(self.texts, self.answers, strict=True))[:50]:
                 begun = time.perf_counter()
@@ -65,13 +68,14 @@ def names_under(kb: KnowledgeBase, forms: list[str]) -> dict[str, list[str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kb", type=Path)
+    parser.add_argument("kb", type=Path, nargs="?", default=Path("build/fbsq.kb"))
     parser.add_argument("--updates", type=int, default=10)
     parser.add_argument("--entities", type=int, default=12, help="entities of an update")
     parser.add_argument("--loaded", help="the name of the same knowledge base on the cluster, if it is there already")
     parser.add_argument("--compact", action="store_true", help="drop the deleted documents at the end")
+    parser.add_argument("--seconds", type=float, default=10, help="seconds of the reader before the updates")
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    asked = parse(parser, updates=1, entities=2, seconds=0, compact=True)
     cluster, name = Cluster(read_connection()), asked.loaded or f"benchmark-{uuid.uuid4().hex[:8]}"
     kb = EmbeddedKB(asked.kb)
     print(", ".join(f"{count.unique:,} {kind}" for kind, count in kb.manifest.counts.items()))
@@ -80,40 +84,40 @@ def main() -> None:
             begun = time.perf_counter()
             load(kb, cluster, name, options=LoadOptions(settings=IndexSettings(replicas=0)), watch=BuildProgress())
             print(f"load: {time.perf_counter() - begun:.0f} s")
-        measure(kb, cluster, name, asked)
+        show_table("updates", ("what", "figure"), measure(kb, cluster, name, asked))
     finally:
         if not asked.loaded:
             delete_versions(cluster, list_versions(cluster, name))
 
 
-def measure(kb: EmbeddedKB, cluster: Cluster, name: str, asked: argparse.Namespace) -> None:
-    """Update what is on the cluster and print every figure."""
+def measure(kb: EmbeddedKB, cluster: Cluster, name: str, asked: argparse.Namespace) -> Iterator[tuple[str, str]]:
+    """Update the knowledge base on the cluster, and yield the figures."""
     random = np.random.default_rng(asked.seed)
     texts = [forms_of(name) for name in names_of(kb, random.choice(kb.entity_rows(), QUESTIONS))]
     there = ElasticKB(name, cluster)
     answers = [names_under(there, forms) for forms in texts]
     idle = Reader(name, texts, answers)
     idle.start()
-    time.sleep(10)
-    print(f"a reader alone: {idle.stop()}")
+    time.sleep(asked.seconds)
+    yield "a reader alone", idle.stop()
     alone = [update(kb, random, name, asked.entities, number=number) for number in range(asked.updates)]
-    print(f"{asked.updates} updates of {asked.entities}: {spread(alone)}")
+    yield f"{asked.updates} updates of {asked.entities} entities", spread(alone)
     reader = Reader(name, texts, answers)
     reader.start()
     beside = [update(kb, random, name, asked.entities, number=asked.updates + n) for n in range(asked.updates)]
-    print(f"a reader meanwhile: {reader.stop()}")
-    print(f"{asked.updates} updates beside it: {spread(beside)}")
+    yield "a reader meanwhile", reader.stop()
+    yield f"{asked.updates} updates beside it", spread(beside)
     for version in cluster_status(cluster, name).versions:
-        print(f"version {version.version}, {version.state}: {version.bytes / 1e6:.0f} MB")
+        yield f"version {version.version}, {version.state}", f"{version.bytes / 1e6:.0f} MB"
     if asked.compact:
         begun = time.perf_counter()
         dropped = drop_deleted(cluster, name)
         sizes = f", {dropped.before / 1e6:.0f} MB before, {dropped.after / 1e6:.0f} MB after" if dropped else ""
-        print(f"compact: {time.perf_counter() - begun:.0f} s{sizes}")
+        yield "compact", f"{time.perf_counter() - begun:.0f} s{sizes}"
 
 
 def update(kb: EmbeddedKB, random: np.random.Generator, name: str, count: int, *, number: int) -> tuple[float, float]:
-    """Make an update; give its seconds and those of this process's CPU."""
+    """Update once, and return the wall seconds and the CPU seconds of this process."""
     records = changes(kb, random, count, number=number)
     begun, used = time.perf_counter(), time.process_time()
     kbtools.update(name, backend="elasticsearch", add=records)

@@ -13,7 +13,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from evaluation import expected_accuracy, looser_share, pruning_figures
-from fbsq import SMALL, data_folder, parse, questions, sources
+from fbsq import SMALL, names_file, parse, questions, sources
 from figures import show_table
 
 import kbtools
@@ -50,7 +50,7 @@ def write_crowd(titles: Path, count: int, folder: Path) -> list[Source]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--titles", type=Path, default=data_folder().parent / "names" / "titles.txt.xz")
+    parser.add_argument("--titles", type=Path, default=names_file("titles.txt.xz"))
     parser.add_argument("--count", type=int, default=1_000_000)
     parser.add_argument("--limit", type=int, default=2_000, help="take only the first validation questions")
     parser.add_argument("--kb", type=Path, default=Path("build/fbsq.kb"))

@@ -3,8 +3,8 @@
     python benchmarks/damage.py --damages 500
     python benchmarks/damage.py --kb fbsq.kb
 
-It prints the tables of damage in docs/reliability.md. With a knowledge base, one page is damaged in each of its files
-above one MiB, with and without updates, and both commands that write must refuse each.
+With a knowledge base, one page is damaged in each of its files above one MiB, with and without updates, and both
+commands that write must refuse each.
 """
 
 import argparse
@@ -12,7 +12,6 @@ import random
 import re
 import shutil
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +19,8 @@ from pathlib import Path
 import numpy as np
 from children import preload, run_all, verdict
 from endurance import EXAMPLES, sample
+from fbsq import parse
+from figures import show_table
 from folders import make, write_sources
 
 PAGE = 4_096
@@ -194,8 +195,8 @@ def page_by_page(work: Path, kb: Path, rng: random.Random) -> Iterator[tuple[str
         yield f"{len(names)} files of {folder.name}, one page each, `update` and `compact`", table
 
 
-def show(title: str, table: Counter[str]) -> None:
-    print(f"| {title} | {', '.join(f'{count} {what}' for what, count in sorted(table.items()))} |", flush=True)
+def in_words(table: Counter[str]) -> str:
+    return ", ".join(f"{count} {what}" for what, count in table.most_common())
 
 
 def areas(work: Path) -> Iterator[tuple[str, Callable[[], tuple[Path, list[Line]]]]]:
@@ -219,21 +220,29 @@ def main() -> None:
     parser.add_argument("--damages", type=int, default=500, help="Of each area.")
     parser.add_argument("--areas", default="", help="Only areas whose name holds this.")
     parser.add_argument("--kb", type=Path, help="Damage this knowledge base page by page instead; it is copied.")
-    options = parser.parse_args()
-    rng, begun = random.Random(23), time.monotonic()
+    options = parse(parser, damages=1, areas="runs", kb=None)
+    rng = random.Random(23)
     with tempfile.TemporaryDirectory(prefix="kbtools-reliability-") as folder:
         work = Path(folder)
-        print("| what is damaged, and the command | outcome |\n| --- | --- |", flush=True)
         if options.kb:
-            for title, table in page_by_page(work, shutil.copytree(options.kb, work / options.kb.name), rng):
-                show(title, table)
+            pages = page_by_page(work, shutil.copytree(options.kb, work / options.kb.name), rng)
+            rows = [(title, in_words(table)) for title, table in pages]
+            show_table("pages", ("what is damaged", "outcome"), rows)
             return
+        outcomes: dict[str, dict[str, str]] = {}
         for area, make_area in areas(work):
             if options.areas in area:
                 made, lines = make_area()
-                for name, table in damages(made, lines, options.damages, rng).items():
-                    show(f"{area}: `{name.partition(',')[0]}`, {table.total()} times", table)
-    print(f"\n{time.monotonic() - begun:.0f} s")
+                tables = damages(made, lines, options.damages, rng)
+                outcomes[area] = {f"`{name.partition(',')[0]}`": in_words(table) for name, table in tables.items()}
+                print(f"{area}: {outcomes[area]}", flush=True)
+    of_kbs = {area: own for area, own in outcomes.items() if "entities" in area}
+    if of_kbs:
+        rows = [(name, *(own[name] for own in of_kbs.values())) for name in next(iter(of_kbs.values()))]
+        show_table("commands", ("command", *of_kbs), rows)
+    others = [(area, *row) for area, own in outcomes.items() if area not in of_kbs for row in own.items()]
+    if others:
+        show_table("models", ("what is damaged", "command", "outcome"), others)
 
 
 if __name__ == "__main__":

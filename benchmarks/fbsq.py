@@ -30,6 +30,11 @@ def data_folder() -> Path:
     return Path(os.environ.get("KBTOOLS_DATA", default)) / "simplequestions"
 
 
+def names_file(name: str) -> Path:
+    """Return a file of names and their spellings beside the data."""
+    return SMALL / name if is_small() else data_folder().parent / "names" / name
+
+
 def sources() -> list[Source]:
     """List both layers of the knowledge base."""
     if is_small():
@@ -51,7 +56,7 @@ def questions(split: str) -> Path:
 
 
 def first_lines(path: Path, count: int | None, folder: Path) -> Path:
-    """Copy the first lines of a file to a folder; give the file itself where none are left out."""
+    """Copy the first lines of a file to a folder; without a count, return the file itself."""
     if count is None:
         return path
     copy = folder / path.name
@@ -65,15 +70,15 @@ def is_small() -> bool:
 
 
 def parse(parser: ArgumentParser, **small: object) -> Namespace:
-    """Read the options; with --small the knowledge base, models, titles and variants are those of the sample.
+    """Read the options; with --small the knowledge base and the models are those of the sample.
 
-    Other options that a small run has are given by name.
+    `small` are the other options of a small run.
     """
     parser.add_argument("--small", action="store_true", help="take the sample knowledge base, to see that this runs")
     arguments = parser.parse_args()
     if arguments.small:
         write_sample()
-        own = {"kb": SMALL / "sample.kb", "titles": SMALL / "titles.txt.xz", "variants": SMALL / "variants.tsv.gz"}
+        own = {"kb": SMALL / "sample.kb"}
         if "models" in arguments:
             own["models"] = train_sample()
         vars(arguments).update({name: path for name, path in own.items() if name in arguments} | small)

@@ -1,9 +1,10 @@
 """Make the trees that rank the names near a misspelt one: kbtools/linking/near_names.txt.
 
-python benchmarks/make_near_ranking.py --kb scale.kb --kb build/bench/kbtools/x.kb --variants variants.tsv.gz
+python benchmarks/make_near_ranking.py --kb build/large.kb --kb build/bench.kb      (made by benchmarks/fuzzy.py)
 
 They are fitted on 6,000 variants, half of them from each of two knowledge bases of different size; rounds and leaves
-are chosen on others. It prints how often the entity is first for 3,000 variants with other names.
+are chosen on others. It prints how often the entity is first for 3,000 variants with other names, in the order that it
+has made and in simpler ones.
 """
 
 import argparse
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from fbsq import SMALL, names_file, parse
+from figures import show_table
 from numpy.typing import NDArray
 from variants import CHOOSE, FIT, REPORT, bearers, stored_variants
 
@@ -24,6 +27,7 @@ from kbtools.linking import near_ranking
 from kbtools.linking.near_ranking import FEATURES, RANKED, features_of
 from kbtools.linking.similarity import by_edits
 from kbtools.scorers.rankers.boosted_ranker import PARAMETERS, softmax_objective
+from kbtools.tree_ensemble import TreeEnsemble
 
 SEED = 1
 SIZES = {FIT: 6_000, CHOOSE: 1_500, REPORT: 3_000}
@@ -42,7 +46,7 @@ class Near(NamedTuple):
 
 
 def collect(kb: Any, pairs: Iterable[tuple[str, str]]) -> list[Near]:
-    """Look up variants; the features of none are empty."""
+    """Look up variants; the features are empty if no name is near."""
     collected = []
     for variant, name in pairs:
         near = by_edits(variant, kb.similar([variant], limit=RANKED)[0])
@@ -55,12 +59,12 @@ def collect(kb: Any, pairs: Iterable[tuple[str, str]]) -> list[Near]:
 
 
 def share_first(near: list[Near], score: Callable[[Floats], Floats]) -> float:
-    """Return how often the first name is right, those of equal score in the order of their edits."""
+    """Return how often the first name is right; ties are in the order of edits."""
     return float(np.mean([len(own.right) > 0 and bool(own.right[np.argmax(score(own.features))]) for own in near]))
 
 
 def grow(near: list[Near], *, leaves: int, rounds: int) -> Any:
-    """Fit trees by the cross entropy of the right names, in equal shares, in the softmax over those near a variant."""
+    """Fit trees by the cross entropy of the softmax over the names near a variant; the right names share the gold."""
     near = [own for own in near if own.right.any() and not own.right.all()]
     gold = np.concatenate([own.right / own.right.sum() for own in near])
     sizes = np.array([len(own.right) for own in near])
@@ -70,7 +74,7 @@ def grow(near: list[Near], *, leaves: int, rounds: int) -> Any:
 
 
 def compact(text: str) -> str:
-    """Keep what is evaluated of the text of a model, numbers at five digits."""
+    """Return the evaluated lines of the text of a model, with numbers of five digits."""
     lines = [line for line in text.partition("\nend of trees")[0].split("\n") if line.split("=")[0] in (*KEPT, "Tree")]
     numbers = re.compile(r"-?\d+\.\d+(e[-+]\d+)?")
     return numbers.sub(lambda number: f"{float(number[0]):.5g}", "\n".join(lines)) + "\n"
@@ -78,11 +82,11 @@ def compact(text: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kb", type=Path, action="append", required=True)
-    parser.add_argument("--variants", type=Path, required=True)
+    parser.add_argument("--kb", type=Path, action="append")
+    parser.add_argument("--variants", type=Path, default=names_file("variants.tsv.gz"))
     parser.add_argument("--out", type=Path, default=Path(near_ranking.__file__).with_name(near_ranking.TREES))
-    arguments = parser.parse_args()
-    bases = [kbtools.open(path).kb for path in arguments.kb]
+    arguments = parse(parser, kb=[SMALL / "sample.kb"], out=SMALL / near_ranking.TREES)
+    bases = [kbtools.open(path).kb for path in arguments.kb or [Path("build/large.kb"), Path("build/bench.kb")]]
     parts: dict[str, list[list[Near]]] = {part: [] for part in SIZES}
     for kb, (part, size) in product(bases, SIZES.items()):
         pairs = stored_variants(kb, arguments.variants, part)
@@ -94,15 +98,22 @@ def main() -> None:
          for model in [grow(fitted, leaves=leaves, rounds=rounds)]),
         key=lambda pair: pair[0],
     )  # fmt: skip
-    arguments.out.write_text(compact(trees.model_to_string()), encoding="utf-8")
-    near_ranking.trees.cache_clear()
+    text = compact(trees.model_to_string())
+    arguments.out.write_text(text, encoding="utf-8")
+    made = TreeEnsemble.parse(text, features=len(FEATURES))
     print(f"{trees.num_trees()} trees of {trees.params['num_leaves']} leaves, chosen on {len(chosen):,}: {best:.4f}")
-    for path, near in zip(arguments.kb, parts[REPORT], strict=True):
-        before, after = (
-            share_first(near, lambda features: -features[:, 0]),
-            share_first(near, near_ranking.trees().predict),
-        )
-        print(f"{path}: {len(near):,} variants kept apart, first {before:.4f} by edits, {after:.4f} by the trees")
+    similarity, edits, popular = map(FEATURES.index, ("similarity", "edits", "names of a bearer"))
+    orders: dict[str, Callable[[Floats], Floats]] = {
+        "similarity, then popularity": lambda features: features[:, similarity] + features[:, popular] / 1_000,
+        "edits, then similarity": lambda features: -features[:, edits],
+        "the trees": made.predict,
+    }
+    rows = [
+        (f"{kb.manifest.statistics['forms']:,}", order, f"{share_first(near, score):.2%}")
+        for kb, near in zip(bases, parts[REPORT], strict=True)
+        for order, score in orders.items()
+    ]
+    show_table("orders", ("forms", "order of the same names", "first"), rows)
 
 
 if __name__ == "__main__":

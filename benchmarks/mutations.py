@@ -23,6 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pytest
+from figures import show_table
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = Path(__file__).with_suffix(".tsv")
@@ -32,7 +33,7 @@ PRELOADED = (
     *("numpy", "pyarrow", "pyarrow.csv", "pyarrow.compute", "pyarrow.parquet", "duckdb", "lmdb", "tantivy", "msgpack"),
     *("rapidfuzz.process", "elasticsearch", "click.testing", "torch", "rich.console"),
 )
-"""Libraries that start no thread when they are imported, so that a process may be divided after it."""
+"""Libraries that start no thread when they are imported, so that the process can be forked afterwards."""
 
 SECONDS = 600
 """A mutation may make the code loop; the slowest tests of a line take a tenth of this."""
@@ -70,14 +71,14 @@ def copy_checkout(folder: Path) -> None:
 
 
 def preload() -> None:
-    """Import what tests import besides kbtools, once for all of them: more than half of what a short one takes."""
+    """Import the libraries of the tests once: more than half of the time of a short test."""
     for name in PRELOADED:
         with suppress(ImportError):
             importlib.import_module(name)
 
 
 def enter_copy(folder: Path) -> None:
-    """Make a process that was divided run the code of a copy, in silence."""
+    """Make a forked process run the code of a copy, without output."""
     os.chdir(folder)
     sys.path.insert(0, str(folder))
     os.environ |= {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
@@ -86,7 +87,7 @@ def enter_copy(folder: Path) -> None:
 
 
 def tests_pass(folder: Path, tests: tuple[str, ...]) -> bool:
-    """Run tests in a copy until one fails, in a process of their own; those that do not end are taken to fail."""
+    """Run tests in a copy until one fails, in a process of their own; tests that do not end count as failed."""
     pid = os.fork()
     if not pid:
         signal.alarm(SECONDS)
@@ -101,9 +102,9 @@ def tests_pass(folder: Path, tests: tuple[str, ...]) -> bool:
 
 @contextmanager
 def mutated(folder: Path, mutation: Mutation, *, seconds: int) -> Iterator[bool]:
-    """Put a mutation in for a while; tell whether it is one: its text stands there once, and the code can be read.
+    """Put a mutation in for a while; yield whether its text occurs once and the changed code can be parsed.
 
-    The file is so many seconds younger than it was, since bytecode is told by whole seconds and the size.
+    The file becomes some seconds younger, since Python compares bytecode by whole seconds and the size.
     """
     path = folder / mutation.file
     code = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -129,15 +130,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*", help="take the lines that hold one of these")
     parser.add_argument("--survivors", action="store_true", help="print the mutations that survive alone")
+    parser.add_argument("--small", action="store_true", help="try one mutation of a small file, to see that this runs")
     arguments = parser.parse_args()
+    if arguments.small:
+        arguments.words = ["text/test_variants.py"]
     mutations = [
         mutation
         for mutation in read_mutations()
         if not arguments.words or any(word in "\t".join(map(str, mutation)) for word in arguments.words)
-    ]
+    ][: 1 if arguments.small else None]
     killed = valid = 0
     sound: set[tuple[str, ...]] = set()
-    preload()
+    if not arguments.small:
+        preload()
     with TemporaryDirectory() as name:
         folder = Path(name)
         copy_checkout(folder)
@@ -153,7 +158,8 @@ def main() -> None:
             verdict = "survived" if survives else "killed" if stands else "not there"
             if survives or not arguments.survivors:
                 print(f"{number:>4} {verdict:<9} {time.monotonic() - begun:>4.0f} s  {mutation.label}", flush=True)
-    print(f"killed {killed} of {valid}, {killed / max(valid, 1):.1%}; {len(mutations) - valid} are not there")
+    show_table("killed", ("faults", "not there", "seen", "share"),
+               [(len(mutations), len(mutations) - valid, killed, f"{killed / max(valid, 1):.1%}")])  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import numpy as np
-from fbsq import data_folder, parse
+from fbsq import names_file, parse
 from figures import show_table
 from serving import NAMES, cpu_seconds, served
 from variants import read_variants
@@ -41,8 +41,8 @@ LIMIT = 10
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--titles", type=Path, default=data_folder().parent / "names" / "titles.txt.xz")
-    parser.add_argument("--variants", type=Path, default=data_folder().parent / "names" / "variants.tsv.gz")
+    parser.add_argument("--titles", type=Path, default=names_file("titles.txt.xz"))
+    parser.add_argument("--variants", type=Path, default=names_file("variants.tsv.gz"))
     parser.add_argument("--names", type=int, default=5_000)
     parser.add_argument("--skip", type=int, default=0, help="names left out before these, for a run in parts")
     parser.add_argument("--peer")

@@ -1,9 +1,9 @@
 """Failures caused on purpose, and their consequences: kills, full disks, floods, junk.
 
-    python benchmarks/reliability.py
+    python benchmarks/reliability.py [--only builds,trainings,readers,disks,junk]
 
-It needs neither data nor a network, takes at most ten minutes, and prints tables of docs/reliability.md; `damage.py`
-prints those of damaged files. `--kills 5`, `--lines 2000` and `--questions 20000` make it shorter.
+It needs neither data nor a network and takes at most ten minutes; `damage.py` damages files. `--kills 5`, `--lines
+2000` and `--questions 20000` make it shorter.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -30,6 +31,8 @@ from endurance import (
     readers_meanwhile,
     sample,
 )
+from fbsq import parse
+from figures import show_table
 from folders import make, write_sources
 from small_disks import small_disks
 
@@ -38,6 +41,11 @@ from kbtools.cli.main import main as kbtools
 from kbtools.errors import KBMissing
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.kb_folder import find_damage
+
+READERS, UPDATES = 16, 20
+
+LEFT = "left behind"
+"""The count of files that remain."""
 
 SWAP = ("os.rename", "ctypes.dlsym", "os.remove", "os.rmdir")
 """What a process does from the moment that it puts a folder in place: the events of Python that a kill waits for."""
@@ -100,7 +108,7 @@ def kills(work: Path, number: int, how: str, rng: random.Random) -> Counter[str]
         table[state(out)] += 1
         if at % 5 == 4 or state(out) not in ("the old one",):
             make(old, out)
-            table["left behind"] += len(os.listdir(out.parent)) - 1
+            table[LEFT] += len(os.listdir(out.parent)) - 1
     return table
 
 
@@ -133,7 +141,7 @@ def training_kills(work: Path, kb: Path, number: int, rng: random.Random) -> Cou
             done = answers.get(again[lines[1][0]]) == "the new network"
             table["the new one after the next run" if done else "NOT DONE"] += 1
             run_all(lines[2:])
-            table["left behind"] += sum(path.name.startswith(".") for path in models.rglob("*"))
+            table[LEFT] += sum(path.name.startswith(".") for path in models.rglob("*"))
     return table
 
 
@@ -154,16 +162,39 @@ def full_disks(work: Path, number: int) -> Counter[str]:
         refused = "no space left on the disk; nothing was changed" in printed and "Traceback" not in printed
         table["built" if code == 0 else "refused in one sentence" if refused else printed[-300:]] += 1
         table[state(out)] += 1
-        table["left behind"] += len(os.listdir(out.parent)) - 1
+        table[LEFT] += len(os.listdir(out.parent)) - 1
         if state(out) == "the new one":
             make(old, out)
     return table
 
 
-def show(title: str, outcome: Counter[str] | str) -> None:
-    if isinstance(outcome, Counter):
-        outcome = ", ".join(f"{count} {what}" for what, count in sorted(outcome.items()))
-    print(f"| {title} | {outcome} |", flush=True)
+def in_words(outcome: Counter[str]) -> str:
+    """List what happened, the most frequent first, but for what was left behind."""
+    return ", ".join(f"{count} {what}" for what, count in outcome.most_common() if what != LEFT)
+
+
+def broken(work: Path, options: argparse.Namespace, rng: random.Random) -> Iterator[tuple[str, Counter[str]]]:
+    """Yield what is broken, and what is there afterwards."""
+    swaps = min(20, options.kills)
+    yield f"{options.kills} builds killed at random moments", kills(work, options.kills, "random", rng)
+    yield f"{swaps} builds killed at the exchange and after it", kills(work, swaps, "swap", rng)
+    yield f"{swaps} the same without `renameat2`", kills(work, swaps, "swap without", rng)
+    yield f"builds on a disk full at {options.disks} sizes", full_disks(work, options.disks)
+
+
+def floods(
+    work: Path, options: argparse.Namespace, rng: random.Random, ends: Callable[[float], float]
+) -> Iterator[tuple[str, str]]:
+    """Yield what comes in large amounts, and what came of it."""
+    kb = sample(work)
+    for reader, outcome in malformed_lines(work, options.lines, rng):
+        yield f"{options.lines:,} malformed lines for `{reader}`", outcome
+    yield "junk on standard input", junk_lines(kb, work, options.lines, rng, until=ends(0.5))
+    random_lines = command_lines(kb, options.command_lines, rng)
+    yield f"{options.command_lines:,} command lines of random bytes and characters", in_words(random_lines)
+    yield "questions from threads, forks and processes", agreement(kb, 8)
+    two_minutes = time.monotonic() + 120
+    yield "questions in one process", many_questions(kb, options.questions, rng, until=min(two_minutes, ends(0.65)))
 
 
 def main() -> None:
@@ -171,7 +202,9 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--disks", type=int, default=30)
     parser.add_argument("--lines", type=int, default=100_000, help="Malformed lines for each reader, junk for a query.")
+    parser.add_argument("--command-lines", type=int, default=1_000, help="Command lines of random bytes.")
     parser.add_argument("--questions", type=int, default=1_000_000, help="As many of them as fit into two minutes.")
+    parser.add_argument("--only", default="builds,trainings,readers,disks,junk", help="Tables to make.")
     parser.add_argument(
         "--nodes",
         nargs=2,
@@ -183,7 +216,8 @@ def main() -> None:
     parser.add_argument(
         "--minutes", type=float, default=9.5, help="When to end; what takes longer is cut short, and the counts say so."
     )
-    options = parser.parse_args()
+    options = parse(parser, kills=1, disks=1, only="builds")
+    only = {"nodes"} if options.nodes else set(options.only.split(","))
     rng = random.Random(16)
     begun = time.monotonic()
 
@@ -192,30 +226,27 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory(prefix="kbtools-reliability-") as folder:
         work = Path(folder)
-        print("| broken | what is there afterwards |\n| --- | --- |", flush=True)
-        if options.nodes:
-            for what, table in cluster_kills(work, Nodes(*options.nodes), options.kills, rng).items():
-                show(f"a cluster, {what}", table)
-            return
-        show(f"{options.kills} kills at random", kills(work, options.kills, "random", rng))
-        swaps = min(20, options.kills)
-        show(f"{swaps} kills at the swap", kills(work, swaps, "swap", rng))
-        show(f"{swaps} the same without `renameat2`", kills(work, swaps, "swap without", rng))
-        show(f"disk full at {options.disks} sizes", full_disks(work, options.disks))
-        kb = sample(work)
-        show(f"{options.kills} trainings killed at random", training_kills(work, kb, options.kills, rng))
-        for what, table in small_disks(work, options.disks // 2).items():
-            show(f"{what}, on disks of {options.disks // 2 + 1} sizes", table)
-        print("\n| much of it | what came of it |\n| --- | --- |")
-        for reader, outcome in malformed_lines(work, options.lines, rng):
-            show(f"malformed lines for `{reader}`", outcome)
-        show("1,000 random command lines", command_lines(kb, 1_000, rng))
-        show("threads, forks, processes", agreement(kb, 8))
-        show("16 processes that read meanwhile", readers_meanwhile(work, 16, 20))
-        show("junk on standard input", junk_lines(kb, work, options.lines, rng, until=ends(0.5)))
-        two_minutes = time.monotonic() + 120
-        show("one process", many_questions(kb, options.questions, rng, until=min(two_minutes, ends(0.65))))
-    print(f"\n{time.monotonic() - begun:.0f} s")
+        if "nodes" in only:
+            tables = cluster_kills(work, Nodes(*options.nodes), options.kills, rng).items()
+            show_table("nodes", ("what is killed", "outcome"), [(what, in_words(table)) for what, table in tables])
+        if "builds" in only:
+            columns = ("broken", "what is there afterwards", "left behind after the next build")
+            rows = [(what, in_words(table), table[LEFT] or "nothing") for what, table in broken(work, options, rng)]
+            show_table("builds", columns, rows)
+        if "trainings" in only:
+            killed = training_kills(work, sample(work), options.kills, rng)
+            columns = ("trainings of a network killed at random moments", "what answers afterwards", LEFT)
+            show_table("trainings", columns, [(options.kills, in_words(killed), killed[LEFT])])
+        if "readers" in only:
+            seen = readers_meanwhile(work, READERS, UPDATES)
+            show_table("readers", (f"{READERS} processes open a folder again and again, and see",), [(seen,)])
+        if "disks" in only:
+            sizes = options.disks // 2
+            outcomes = small_disks(work, sizes).items()
+            rows = [(*what.split(", which needs "), in_words(table), table[LEFT]) for what, table in outcomes]
+            show_table("disks", ("command", "bytes it needs", f"on {sizes + 1} disks", LEFT), rows)
+        if "junk" in only:
+            show_table("junk", ("what comes", "what came of it"), floods(work, options, rng, ends))
 
 
 if __name__ == "__main__":

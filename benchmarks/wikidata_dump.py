@@ -20,6 +20,9 @@ from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
+from fbsq import SMALL, parse
+from figures import show_table
+
 LANGUAGES = (
     "en de fr nl es it sv ru pl pt ja zh vi uk ar ca fa he cs fi no hu ko tr da ro id sr bg eo el et sk sl".split()
 )
@@ -52,9 +55,10 @@ def main() -> None:
     parser.add_argument("--entities", type=int, default=100_000)
     parser.add_argument("--shape", choices=SHAPES, default="whole")
     parser.add_argument("--times", type=int, default=1)
-    parser.add_argument("--out", type=Path, required=True, help="plain, .gz or .bz2")
-    asked = parser.parse_args()
+    parser.add_argument("--out", type=Path, default=Path("build/dump.json.gz"), help="plain, .gz or .bz2")
+    asked = parse(parser, entities=3, out=SMALL / "small-dump.json.gz")
     write_dump(asked.out, asked.entities, SHAPES[asked.shape], times=asked.times)
+    show_table("dump", ("file", "MB"), [(asked.out.name, f"{asked.out.stat().st_size / 1e6:,.1f}")])
 
 
 def write_dump(path: Path, entities: int, shape: Shape, *, times: int = 1) -> None:

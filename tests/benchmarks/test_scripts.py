@@ -3,13 +3,18 @@
 import importlib
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import figures
 import pytest
 import serving
+
+from tests.indexers.elastic.conftest import SmallServer
+from tests.indexers.elastic.stand_in import StandIn
 
 ROOT = Path(figures.__file__).parent
 SCRIPTS = sorted(path.stem for path in ROOT.glob("*.py"))
@@ -65,24 +70,18 @@ def test_every_fault_of_the_table_can_be_put_into_the_code() -> None:
     ] == []
 
 
-SMALL = sorted(name for name in SCRIPTS if re.search(r"parse\(parser[,)]", (ROOT / f"{name}.py").read_text("utf-8")))
-"""Scripts that have --small."""
+FORKING = ("damage", "mutations", "reliability", "sampled_mutations")
+"""Scripts that fork before they import kbtools or torch, so that each needs a process of its own."""
 
-ELSEWHERE = {
-    "bench": "the suite: a process for each contender",
-    "bench_child": "a measurement of the suite",
-    "cluster_figures": "needs a cluster",
-    "cluster_updating": "needs a cluster",
-    "damage": "minutes of processes, each of which is a test of its own in tests/",
-    "gpu": "tests/benchmarks/test_gpu.py",
-    "make_near_ranking": "makes a file of the package",
-    "make_word_tables": "makes a file of the package",
-    "mutations": "runs tests",
-    "sampled_mutations": "runs tests",
-    "reliability": "minutes of processes that are killed",
-    "wikidata_dump": "run by wikidata",
-}
-"""Scripts without --small, and why."""
+CLUSTER = ("cluster_figures", "cluster_updating")
+
+SMALL = [
+    name
+    for name in SCRIPTS
+    if "ArgumentParser(" in (ROOT / f"{name}.py").read_text(encoding="utf-8")
+    and name not in (*FORKING, *CLUSTER, "bench_child", "figures")
+]
+"""The other scripts with options; `bench` runs `bench_child`."""
 
 
 @pytest.fixture(scope="module")
@@ -91,24 +90,46 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("small")
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_a_script_runs_to_its_end_over_the_sample(
-    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def run_small(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
+    """Run a script over the sample, and return the tables that it shows."""
     monkeypatch.setattr(sys, "argv", [f"{name}.py", "--small"])
     monkeypatch.setattr(figures, "recorded", recorded := {})
     monkeypatch.setenv("KBTOOLS_DATA", str(folder / "nowhere"))
     monkeypatch.chdir(folder)
-
     with mock.patch.dict(os.environ):  # a script may set variables, which its process would take with it
         importlib.import_module(name).main()
+    return recorded
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_script_runs_to_its_end_over_the_sample(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = run_small(name, folder, monkeypatch)
 
     capsys.readouterr()
-    assert recorded
-    assert all(table["rows"] for table in recorded.values())
+    assert tables
+    assert all(table["rows"] for table in tables.values())
 
 
-def test_a_script_has_a_small_run_or_a_reason() -> None:
-    with_options = [name for name in SCRIPTS if "ArgumentParser(" in (ROOT / f"{name}.py").read_text(encoding="utf-8")]
+@pytest.mark.parametrize("name", CLUSTER)
+def test_a_script_for_a_cluster_runs_to_its_end_on_a_stand_in(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = SmallServer(StandIn().reply, product="Elasticsearch")
+    monkeypatch.setenv("KBTOOLS_ELASTICSEARCH_URL", server.url)
 
-    assert sorted({*with_options} - {*SMALL} - {"fbsq"}) == sorted(ELSEWHERE)
+    tables = run_small(name, folder, monkeypatch)
+
+    server.close()
+    capsys.readouterr()
+    assert all(table["rows"] for table in tables.values())
+
+
+@pytest.mark.parametrize("name", FORKING)
+def test_a_script_that_forks_runs_to_its_end(name: str, folder: Path) -> None:
+    command = [sys.executable, str(ROOT / f"{name}.py"), "--small"]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+    assert ended.returncode == 0, ended.stderr
+    assert re.search(r"^\| .* \|\n\| ---.*\n\| .+ \|$", ended.stdout, re.MULTILINE)

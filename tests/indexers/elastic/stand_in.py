@@ -107,6 +107,8 @@ class StandIn:
                 return {"acknowledged": True}
             case _, ["_msearch"]:
                 return {"responses": [self.try_search(*pair) for pair in zip(lines[::2], lines[1::2], strict=True)]}
+            case _, [*some, "_bulk"]:
+                return self.store("".join(some), lines)
             case "PUT", [name]:
                 return self.create(name, Index(given))
             case "DELETE", [name]:
@@ -122,8 +124,6 @@ class StandIn:
                 return {own: {"settings": index.settings} for own, index in self.find(name).items()}
             case _, [name, "_doc", key]:
                 return self.note(method, name, key, given, params)
-            case _, [name, "_bulk"]:
-                return self.store(name, lines)
             case _, [name, "_clone", to]:
                 return self.copy(self.indexes[name], to, given)
         every = list(self.find(names[0]).values())
@@ -230,14 +230,15 @@ class StandIn:
         index.put(key, source if method == "PUT" else None)
         return {"_seq_no": index.changes[key], "_primary_term": 1}
 
-    def store(self, alias: str, lines: list[dict[str, Any]]) -> Source:
+    def store(self, target: str, lines: list[dict[str, Any]]) -> Source:
         items: list[Source] = []
         waiting = iter(lines)
         for action in waiting:
             ((kind, about),) = action.items()
             source = next(waiting) if kind == "index" else None
             try:
-                (index,) = (index for index in self.indexes.values() if alias in index.aliases)
+                own = target or about["_index"]
+                (index,) = (index for name, index in self.indexes.items() if own in (name, *index.aliases))
                 if index.settings.get("index.blocks.write") == "true":
                     raise Refused(403, "cluster_block_exception")
                 index.put(about["_id"], source)
