@@ -80,8 +80,9 @@ def write_inputs(folder: Path, *, titles: int) -> Inputs:
                 if source.kind == kind:
                     with gzip.open(source.path, "rb") as packed:
                         file.writelines(packed)
-    relations = sorted({line.split("\t")[1] for line in inputs.facts.open(encoding="utf-8")})
-    kinds = sorted({line.split("\t")[2] for line in inputs.types.open(encoding="utf-8")})
+    with inputs.facts.open(encoding="utf-8") as facts, inputs.types.open(encoding="utf-8") as types:
+        relations = sorted({line.split("\t")[1] for line in facts})
+        kinds = sorted({line.split("\t")[2] for line in types})
     count = min(titles, len(every))
     with (
         inputs.facts.open("a", encoding="utf-8") as facts,
