@@ -150,7 +150,11 @@ def test_confidence_is_calibrated_on_validation_questions(
     assert run.valid is not None
     assert run.valid.cells.keys() == run.cells.keys()
     assert all(run_calibration(run, cell) is not None for cell in run.cells)
-    assert all(one.calibrated_error is not None for one in calibration_figures(run))
+    for found in calibration_figures(run):
+        fitted, outcomes = run_calibration(run, found.cell), run.cells[found.cell]
+        assert fitted
+        assert found.calibrated_error == calibration_error(fitted.apply(outcomes["confidence"]), outcomes["strict"])
+        assert found.calibrated_error != found.error
 
 
 def test_without_validation_questions_nothing_is_calibrated(sample_run: Run) -> None:

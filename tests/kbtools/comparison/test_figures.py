@@ -16,12 +16,13 @@ from kbtools.answering.questions import AnnotatedQuestion, read_annotated
 from kbtools.answering.resampling import Resamples, interval
 from kbtools.comparison.column_store import Columns
 from kbtools.comparison.experiment import Request, compare
-from kbtools.comparison.figures import MEASURES, cell_figures, quotient, run_figures
+from kbtools.comparison.figures import MEASURES, Figure, cell_figures, quotient, run_figures
 from kbtools.comparison.gold_pools import count_namesakes
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.lost_questions import Cause, find_causes
 from kbtools.comparison.run_folder import Run
 from kbtools.comparison.significance import compare_cells, mcnemar
+from kbtools.comparison.summary import show, show_interval
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id
 from kbtools.ranking.pools import Pools
@@ -147,6 +148,12 @@ def test_causes_add_up_to_what_is_lost(sample_run: Run) -> None:
 
     lost = [sum(cost for _, cost in one.causes.values()) for one in found]
     assert lost == pytest.approx([36 * (1 - one.figures["accuracy"].value) for one in found])
+    for one in found:
+        causes = sample_run.causes(one.cell)
+        assert {cause: count for cause, (count, _) in one.causes.items()} == {
+            cause: np.count_nonzero(causes == cause) for cause in Cause if cause is not Cause.NONE
+        }
+        assert one.questions == 36
 
 
 def test_every_value_lies_in_its_interval(sample_run: Run) -> None:
@@ -285,6 +292,19 @@ def test_quantiles_of_pools_are_those_of_numpy(sample_run: Run) -> None:
         assert found.figures["pool_p95"].value == np.quantile(pool, 0.95)
 
 
+def test_shares_are_shown_in_per_cent_and_sizes_as_numbers() -> None:
+    numbers = {"pool_mean", "pool_p95", "milliseconds"}
+    figure = Figure(2.345, 1.23, 2.56)
+
+    shown = {name: (show(name, figure), show_interval(name, figure)) for name in MEASURES}
+
+    assert shown == {
+        **dict.fromkeys(MEASURES, ("234.5", "123.0-256.0")),
+        **dict.fromkeys(numbers, ("2.3", "1.2-2.6")),
+        "pool_median": ("2", "1.2-2.6"),
+    }
+
+
 def test_questions_without_candidates_are_counted(sample_run: Run) -> None:
     cell, columns = next(iter(sample_run.cells.items()))
     emptied = Columns(
@@ -325,19 +345,36 @@ def test_differences_are_resampled_in_pairs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("similarity", "rung", "namesakes"),
-    [((90, 90), (7, 7), [2, 2]), ((90, 85), (7, 7), [1, 1]), ((90, 90), (6, 7), [1, 1])],
+    "different", ["", "link_start", "link_end", "link_rung", "link_similarity", "link_weight", "relation"]
 )
-def test_namesakes_are_linked_alike(similarity: tuple[int, int], rung: tuple[int, int], namesakes: list[int]) -> None:
+def test_namesakes_are_linked_alike_and_have_the_relation(different: str) -> None:
     zero = np.zeros(2, dtype=np.int64)
     pools = Pools(
-        counts={"link": np.array([2]), "mention": np.array([1]), "subject": np.array([2]), "relation": np.array([1]),
+        counts={"link": np.array([2]), "mention": np.array([1]), "subject": np.array([2]), "relation": np.array([2]),
                 "pair": np.array([2])},
-        link_start=zero, link_end=zero + 4, link_rung=np.array(rung), link_similarity=np.array(similarity, dtype=float),
+        link_start=zero, link_end=zero + 4, link_rung=zero + 7, link_similarity=zero + 90.0,
         link_weight=np.zeros(2), link_confidence=np.ones(2), mention_start=zero[:1], mention_end=zero[:1] + 4,
         subject=np.array([5, 6], dtype=np.uint32), subject_link=np.array([0, 1]), subject_mention=zero,
-        subject_facts=zero + 1, relation=np.array([3], dtype=np.uint32), pair_subject=np.array([0, 1]),
-        pair_relation=zero,
+        subject_facts=zero + 1, relation=np.array([3, 4], dtype=np.uint32), pair_subject=np.array([0, 1]),
+        pair_relation=np.array([0, different == "relation"], dtype=np.int64),
     )  # fmt: skip
+    if different.startswith("link"):
+        pools = replace(pools, **{different: getattr(pools, different) + np.array([0, 1])})
 
-    assert count_namesakes(pools).tolist() == namesakes
+    assert count_namesakes(pools).tolist() == ([1, 1] if different else [2, 2])
+
+
+def test_large_splits_are_tested_exactly() -> None:
+    assert mcnemar(2000, 1900) == pytest.approx(0.11289, abs=1e-5)
+
+
+def test_given_pairs_are_compared_and_else_all() -> None:
+    third = ONE._replace(subject="type-count")
+    values = {cell: np.array([at % 2, 1.0]) for at, cell in enumerate((ONE, OTHER, third))}
+
+    found = compare_cells(values, Resamples(2), [(third, ONE)])
+
+    assert [(pair.one, pair.other) for pair in found] == [(third, ONE)]
+    assert [(pair.one, pair.other) for pair in compare_cells(values, Resamples(2))] == [
+        (ONE, OTHER), (ONE, third), (OTHER, third),
+    ]  # fmt: skip

@@ -254,6 +254,25 @@ def test_weights_that_count_alike_are_left_and_tried_once() -> None:
     assert len(tried) == 1 + sum(map(len, GRID.values()))
 
 
+@pytest.mark.parametrize(("chain", "found"), [(2, True), (3, False)])
+def test_a_second_round_finds_what_rests_on_a_later_weight_and_there_is_no_third(chain: int, found: bool) -> None:
+    """Each weight counts only beside a weight that stands behind it in the grid."""
+    best = {"popularity": 0.3, "similarity": 8.0, "rung": 0.4}
+    names = list(best)[:chain]
+
+    def accuracy(weights: Weights) -> float:
+        hits = [getattr(weights, name) == best[name] for name in names]
+        return float(sum(all(hits[: at + 1]) for at in range(chain)))
+
+    assert (accuracy(choose_weights(accuracy, subject=True)) == chain) == found
+
+
+def test_values_that_are_tried_ascend_and_hold_the_default() -> None:
+    for name, values in GRID.items():
+        assert list(values) == sorted(set(values))
+        assert getattr(WITH_SUBJECT if name in OF_SUBJECTS else DEFAULT, name) in values
+
+
 class Gained:
     """Questions of which some are right with the usual weights, and others with any other temperature."""
 

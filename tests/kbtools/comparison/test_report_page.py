@@ -7,9 +7,12 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kbtools.answering.answerer import Answerer
+from kbtools.comparison.calibration import reliability, risk_coverage, run_calibration
+from kbtools.comparison.column_store import Columns
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
 from kbtools.comparison.pictures import draw_pictures
@@ -98,6 +101,7 @@ def test_a_run_where_nothing_is_found_is_drawn(sample_memory: Answerer, tmp_path
     page = write_page_with_pictures(make_report(compare(sample_memory, request)))
 
     assert page.stat().st_size > 0
+    assert draw_pictures(make_report(compare(sample_memory, request)))["recall"].axes[0].get_xscale() == "linear"
 
 
 def test_no_two_labels_of_a_picture_overlap(sample_run: Run) -> None:
@@ -111,6 +115,91 @@ def test_no_two_labels_of_a_picture_overlap(sample_run: Run) -> None:
     figures = draw_pictures(make_report(replace(sample_run, cells=large)))
 
     assert {name: overlaps(figure) for name, figure in figures.items()} == {name: [] for name in figures}
+
+
+@pytest.fixture(scope="module")
+def drawn(report: Report) -> dict[str, Any]:
+    """Return the axes of every picture."""
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install 'kbtools[report]'")
+    return {name: figure.axes[0] for name, figure in draw_pictures(report).items()}
+
+
+def lines_of(axes: Any) -> dict[str, np.ndarray]:
+    """Return the points of every line by its label: (points, 2)."""
+    return {line.get_label(): np.array(line.get_xydata()) for line in axes.get_lines()}
+
+
+def test_recall_is_drawn_with_its_interval_for_each_pruner(report: Report, drawn: dict[str, Any]) -> None:
+    points = {bar.get_label(): bar for bar in drawn["recall"].containers}
+
+    assert points.keys() == {cell.cell.pruning for cell in report.cells}
+    for pruning, bar in points.items():
+        figures = next(cell.figures for cell in report.cells if cell.cell.pruning == pruning)
+        pool, recall = figures["pool_mean"].value, figures["recall"]
+        line, _, (ends,) = bar.lines
+        assert line.get_xydata().tolist() == [[pool, pytest.approx(100 * recall.value)]]
+        ((low, high),) = ends.get_segments()
+        assert (low[1], high[1]) == pytest.approx((100 * recall.low, 100 * recall.high))
+    assert drawn["recall"].get_ylim()[1] <= 100.5
+    assert drawn["recall"].get_xscale() == "log"
+
+
+def test_accuracy_is_drawn_by_scorer_and_pruner(report: Report, drawn: dict[str, Any]) -> None:
+    axes = drawn["accuracy"]
+    columns, rows = (
+        [label.get_text() for label in labels] for labels in (axes.get_xticklabels(), axes.get_yticklabels())
+    )
+    expected = {cell.cell.names: 100 * cell.figures["accuracy"].value for cell in report.cells}
+    grid = [[expected[(column, *row.split(" / "))] for column in columns] for row in rows]
+
+    assert np.array(axes.images[0].get_array()) == pytest.approx(np.array(grid))
+    written = {(text.get_position(), text.get_text(), text.get_color()) for text in axes.texts}
+    middle = (min(expected.values()) + max(expected.values())) / 2
+    assert written == {
+        ((column, row), f"{value:.1f}", "white" if value < middle else "black")
+        for row, values in enumerate(grid)
+        for column, value in enumerate(values)
+    }
+    assert {colour for *_, colour in written} == {"white", "black"}
+
+
+def test_calibration_is_drawn_as_ranked_and_as_calibrated(report: Report, drawn: dict[str, Any]) -> None:
+    cell = report.best.cell
+    outcomes, fitted = report.run.cells[cell], run_calibration(report.run, cell)
+    assert fitted
+    kinds = {"as ranked": outcomes["confidence"], "calibrated on validation": fitted.apply(outcomes["confidence"])}
+
+    lines = lines_of(drawn["calibration"])
+
+    assert lines.keys() == {"honest", *kinds}
+    assert lines["honest"].tolist() == [[0, 0], [1, 1]]
+    for kind, confidence in kinds.items():
+        bins = reliability(confidence, outcomes["strict"])
+        assert lines[kind].tolist() == [[bar.confidence, bar.correct] for bar in bins]
+
+
+def test_the_most_accurate_cells_are_drawn_as_lines(sample_run: Run) -> None:
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install 'kbtools[report]'")
+    frequency = np.repeat([1, 2, 3, 4, 10, 30, 31, 100, 101, 500], 4)[: len(sample_run)]
+    gold = Columns("print", {**sample_run.gold.arrays, "relation_frequency": frequency})
+    report = make_report(replace(sample_run, gold=gold))
+    accuracy = {cell.cell.label: cell.figures["accuracy"].value for cell in report.cells}
+    best = sorted(accuracy, key=lambda label: -accuracy[label])[:6]
+    cells = {cell.cell.label: report.run.cells[cell.cell] for cell in report.cells}
+    groups = {"1": [1], "2-3": [2, 3], "4-10": [4, 10], "11-30": [30], "31-100": [31, 100], "101+": [101]}
+
+    pictures = {name: figure.axes[0] for name, figure in draw_pictures(report).items()}
+
+    risks, frequencies = lines_of(pictures["risk"]), lines_of(pictures["frequency"])
+    assert list(risks) == list(frequencies) == best
+    for label in best:
+        coverage, risk = risk_coverage(cells[label]["confidence"], cells[label]["strict"])
+        assert risks[label] == pytest.approx(100 * np.stack([coverage, risk], axis=1))
+        right = [100 * cells[label]["strict"][np.isin(frequency, some)].mean() for some in groups.values()]
+        assert frequencies[label] == pytest.approx(np.stack([np.arange(6), right], axis=1))
+    assert [text.get_text() for text in pictures["frequency"].get_xticklabels()] == [
+        f"{name}\nn = {np.isin(frequency, some).sum()}" for name, some in groups.items()
+    ]
 
 
 def overlaps(figure: Any) -> list[tuple[str, str]]:

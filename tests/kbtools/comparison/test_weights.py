@@ -23,7 +23,7 @@ from kbtools.comparison.grid import Cell, Grid, cell_weights, weights_text
 from kbtools.comparison.report_files import figures_csv, figures_section, report_json
 from kbtools.comparison.run_folder import Run
 from kbtools.comparison.summary import make_report, markdown_page, terminal_table
-from kbtools.comparison.weight_search import choose_system, choose_weights
+from kbtools.comparison.weight_search import choose_system, choose_weights, tune_weights
 from kbtools.errors import SourceMissing
 from kbtools.ranking.rankers import WeightedSum
 from kbtools.ranking.system import System
@@ -170,6 +170,24 @@ def test_tuning_is_never_worse_on_what_it_was_tuned_on(sample_memory: Answerer, 
     gains = {cell: tuned.valid.strict(cell).mean() - untuned.valid.strict(cell).mean() for cell in tuned.cells}
     assert min(gains.values()) >= 0
     assert max(gains.values()) > 0
+
+
+def test_tuning_measures_the_defaults_and_its_choice_and_keeps_it(sample_memory: Answerer, examples: Path) -> None:
+    answerer = Answerer(sample_memory.kb)
+    usual = answerer.system(pruning="n-gram", scorer=f"{__name__}:FaintScorer")
+    questions = read_gold(examples / "sample.valid.txt", answerer.kb)
+    scores = score_gold(answerer.opened(usual), find_gold(answerer.kb, questions))
+
+    found = tune_weights(answerer, questions, usual.weighted(WEIGHTS["cold"]))
+
+    assert found.system == choose_system(usual, scores)
+    assert found.weights == found.system.weights != usual.weights
+    assert (found.before, found.after) == tuple(
+        scores.accuracy(WeightedSum(weights)) for weights in (usual.weights, found.weights)
+    )
+    assert found.right.tolist() == scores.expected(WeightedSum(found.weights)).tolist()
+    assert found.questions == len(questions)
+    assert answerer.system(pruning="n-gram", scorer=f"{__name__}:FaintScorer") == found.system
 
 
 def test_popularity_counts_nothing_where_nothing_may_tell_subjects_apart(tuned: Run) -> None:
