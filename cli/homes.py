@@ -156,30 +156,6 @@ def find_folder(path: str | Path, *, changed: bool) -> Path:
     return find_kb(path)
 
 
-def elasticsearch_options(command: Command) -> Command:
-    """Pass `--elasticsearch [URL]` as `elasticsearch`, None if it is not given."""
-    return cast(Command, _connection_option(None)(command))
-
-
-def cluster_options(command: Command) -> Command:
-    """Pass the same option for a command that always uses a cluster."""
-    return cast(Command, _connection_option("")(command))
-
-
-def _connection_option(default: str | None) -> Callable[[Any], Any]:
-    return click.option(
-        "--elasticsearch",
-        is_flag=False,
-        flag_value="",
-        default=default,
-        show_default=False,
-        metavar="[URL]",
-        callback=_read_url,
-        help="The cluster that holds it; KBTOOLS_ELASTICSEARCH_URL or localhost:9200 without a URL. User, password "
-        "and certificates come from KBTOOLS_ELASTICSEARCH_*.",
-    )
-
-
 def _read_url(context: click.Context, option: click.Parameter, text: str | None) -> Elasticsearch | None:
     """Read the URL of a cluster; raise UsageError for anything else, and for a password in it."""
     if not text:
@@ -199,3 +175,21 @@ def _read_url(context: click.Context, option: click.Parameter, text: str | None)
             "--elasticsearch after the other arguments"
         )
     return Elasticsearch(text)
+
+
+def _connection_option(default: str | None) -> Callable[[Any], Any]:
+    return click.option(
+        "--elasticsearch",
+        is_flag=False,
+        flag_value="",
+        default=default,
+        show_default=False,
+        metavar="[URL]",
+        callback=_read_url,
+        help="The cluster that holds it; KBTOOLS_ELASTICSEARCH_URL or localhost:9200 without a URL. User, password "
+        "and certificates come from KBTOOLS_ELASTICSEARCH_*.",
+    )
+
+
+elasticsearch_options, cluster_options = _connection_option(None), _connection_option("")
+"""Pass `--elasticsearch [URL]` as `elasticsearch`: None without it, empty for commands that always use a cluster."""

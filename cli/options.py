@@ -15,6 +15,23 @@ _Decorator = Callable[[Any], Any]
 
 FILE = click.Path(path_type=Path)
 
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+inverse_option = click.option(
+    "--inverse/--no-inverse",
+    default=None,
+    help="Also read facts backwards: the question names their object, and the answers are their subjects.  "
+    "[default: in kbtools query, if nothing else is likely]",
+)
+lang_option = click.option(
+    "--lang",
+    metavar="TAGS",
+    help="Languages of names, preferred first, such as de or de,en; names without one are included.",
+)
+models_option = click.option(
+    "--models", type=FILE, envvar="KBTOOLS_MODELS", show_envvar=True, help="The folder of models made by kbtools train."
+)
+pruning_option = click.option("--pruning", default=DEFAULT, help="The pruner: a plugin, or module:Class.")
+
 EMBEDDED = "embedded"
 """The backend of the folders that kbtools index makes."""
 
@@ -94,11 +111,6 @@ class Between(click.FloatRange):
         return number
 
 
-def json_option(command: Command) -> Command:
-    """Add `--json`, for JSON instead of a table."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")(command)
-
-
 def output_option(*more: str) -> Callable[[Command], Command]:
     """Pass `--format` or `--json` as `output`, None for a table; `more` are additional formats of this command."""
     formats = ["json", "csv", "tsv", *more]
@@ -115,43 +127,8 @@ def output_option(*more: str) -> Callable[[Command], Command]:
     return lambda command: take_options(command, options)
 
 
-def inverse_option(command: Command) -> Command:
-    """Add `--inverse`, for reading facts backwards."""
-    return click.option(
-        "--inverse/--no-inverse",
-        default=None,
-        help="Also read facts backwards: the question names their object, and the answers are their subjects.  "
-        "[default: in kbtools query, if nothing else is likely]",
-    )(command)
-
-
-def lang_option(command: Command) -> Command:
-    """Add `--lang`, for the languages of names."""
-    return click.option(
-        "--lang",
-        metavar="TAGS",
-        help="Languages of names, preferred first, such as de or de,en; names without one are included.",
-    )(command)
-
-
-def models_option(command: Command) -> Command:
-    """Pass the folder of trained models."""
-    return click.option(
-        "--models",
-        type=FILE,
-        envvar="KBTOOLS_MODELS",
-        show_envvar=True,
-        help="The folder of models made by kbtools train.",
-    )(command)
-
-
 def check_size(context: click.Context, option: click.Parameter, value: str) -> str:
     """Return an amount of memory unchanged; raise BadParameter if it is not one."""
     if not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", value, re.IGNORECASE):
         raise click.BadParameter(f"found {value!r}, expected an amount such as 2GB")
     return value
-
-
-def pruning_option(command: Command) -> Command:
-    """Add `--pruning`, for the pruner."""
-    return click.option("--pruning", default=DEFAULT, help="The pruner: a plugin, or module:Class.")(command)
