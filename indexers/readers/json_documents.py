@@ -17,6 +17,9 @@ _LARGEST = 1 << 28
 _DEPTH = 4
 """Objects inside each other that may hold the list."""
 
+_INSIDE = 20
+"""Objects inside each other whose fields are columns of a row; deeper ones are left out."""
+
 _WRAPPERS = frozenset({"attributes", "properties", "fields", "_source"})
 """Keys below which services such as JSON:API and GeoJSON keep the fields of an object."""
 
@@ -60,7 +63,7 @@ def as_json_lines(blocks: Iterable[Block], path: Path) -> Iterator[Block]:
         return
     if not records:
         raise WrongFormat.at(path, "found JSON without a list of objects; write one object per line, with its fields")
-    lines = (json.dumps(dict(_fields(record)), ensure_ascii=False) for record in records)
+    lines = (json.dumps(dict(fields_of(record)), ensure_ascii=False) for record in records)
     yield Block("".join(f"{line}\n" for line in lines).encode(errors="surrogatepass"), 1)
 
 
@@ -82,14 +85,14 @@ def _records(document: Any, depth: int) -> list[dict[str, Any]]:
     return max((_records(part, depth - 1) for part in parts), key=len)
 
 
-def _fields(record: dict[str, Any], outer: str = "") -> Iterator[tuple[str, Any]]:
+def fields_of(record: dict[str, Any], outer: str = "", depth: int = _INSIDE) -> Iterator[tuple[str, Any]]:
     """Yield the fields of an object, those of objects in it too, each called by all its keys."""
     for key, value in record.items():
-        if isinstance(value, dict):
-            yield from _fields(value, outer if key in _WRAPPERS else f"{outer}{key} ")
+        if isinstance(value, dict) and depth:
+            yield from fields_of(value, outer if key in _WRAPPERS else f"{outer}{key} ", depth - 1)
         elif isinstance(value, list) and value and all(isinstance(part, dict) for part in value):
             naming = (next((part[key] for key in _NAMING if part.get(key) is not None), None) for part in value)
-            yield f"{outer}{key}", [name for name in naming if name is not None]
+            yield f"{outer}{key}", [name for name in naming if name is not None] or value
         else:
             # `{"height": {"value": 12, "unit": "m"}}` has the fields `height` and `height unit`.
             yield outer.rstrip() if outer and key == "value" else f"{outer}{key}", value

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kbtools.indexers.readers.batches import BOM, Block, RecordBatch, Rows, Skips, flaw, read_lines
 from kbtools.indexers.readers.delimited import layout_of
-from kbtools.indexers.readers.json_documents import as_json_lines
+from kbtools.indexers.readers.json_documents import as_json_lines, fields_of
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.table_rows import NO_TEXT, Layout, StrangeCell, TableRows, laid_out
 
@@ -43,6 +43,8 @@ class JSONLinesReader:
             else:
                 self.skips.lines += len(records)
                 records_by_line = dict(enumerate(records, block.first_line))
+            if not self.layout.strict and block.text.count(b"{") > len(records_by_line):
+                records_by_line = {line: dict(fields_of(record)) for line, record in records_by_line.items()}
             if records_by_line:
                 columns, strange = _object_columns(list(records_by_line.values()), self.layout)
                 yield TableRows(columns, list(records_by_line), strange, block.text, block.first_line)

@@ -10,8 +10,9 @@ import pytest
 from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import Block
 from kbtools.indexers.readers.detection import detect
-from kbtools.indexers.readers.json_documents import as_json_lines
-from kbtools.indexers.readers.reading import WIDE
+from kbtools.indexers.readers.json_documents import as_json_lines, fields_of
+from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
+from kbtools.indexers.readers.table_files import TableReading
 
 BRIDGES = [{"id": "b1", "name": "Olm Bridge"}, {"id": "b2", "name": "Tor Bridge"}]
 
@@ -44,6 +45,26 @@ def test_fields_of_objects_in_an_object_are_called_by_their_keys() -> None:
 def test_a_list_of_objects_in_a_field_gives_their_names() -> None:
     record = {"id": "b1", "builders": [{"id": 7, "name": "Ida Holt"}, {"id": 8, "label": "Rex Amin"}, {}]}
     assert records([record]) == [{"id": "b1", "builders": ["Ida Holt", "Rex Amin"]}]
+
+
+def test_objects_too_deep_or_without_a_name_stay_to_be_reported() -> None:
+    deep: dict[str, Any] = {"value": 1}
+    for _ in range(2_000):
+        deep = {"value": deep}
+    fields = dict(fields_of({"id": "b1", "spans": [{"length": 3}], "deep": deep}))
+    assert fields["spans"] == [{"length": 3}]
+    assert any(isinstance(value, dict) for value in fields.values())
+
+
+def test_objects_in_json_lines_are_columns_too(tmp_path: Path) -> None:
+    lines = [{"id": "b1", "name": "Olm Bridge", "height": {"value": 12, "unit": "m"}}, {"id": "b2", "name": "Tor {"}]
+    (tmp_path / "b.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    reading = TableReading(Source(tmp_path / "b.jsonl", "any", format=WIDE), ReadOptions())
+    facts = [row for batch in reading.batches() if batch.kind == "facts" for row in batch.table.to_pylist()]
+    assert [(row["relation"], row["object"].partition("^^")[0]) for row in facts] == [
+        ("height", '"12"'), ("height unit", '"m"'),
+    ]  # fmt: skip
+    assert not reading.skips.kinds
 
 
 def test_json_lines_stay_as_they_are() -> None:
