@@ -9,23 +9,22 @@ import pyarrow.compute as pc
 
 from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import RecordBatch, Skips, batch_of, repeated
+from kbtools.indexers.readers.cell_forms import PLACEHOLDER, is_address, is_distinct, is_value, spelt_values
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.marginal_rows import marginal_rows
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.table_rows import (
-    REWRITTEN,
     SAYING,
+    Cells,
     TableRows,
     as_text,
     canonical_column,
-    contains,
     is_list,
     language_ranks,
     named_batch,
     read_cells,
     trimmed,
 )
-from kbtools.kb.ids import TOPIC
 from kbtools.kb.table_heads import ENTITY_ROLES, NAME_HEADS, entity_role, name_parts, plain_head
 
 
@@ -61,6 +60,8 @@ class EntityLayout:
         self.texts: dict[str, _TextColumn] = {}
         self.parts: tuple[str, str] | None = None
         """The columns of given and of family names, where names are made of both."""
+        self.placeholders: dict[str, str] = {}
+        """The columns with cells that stand for empty ones, and the first such cell of each."""
 
     def unfit(self, reason: str) -> WrongFormat:
         return WrongFormat(f"{self.source.name}: {reason}", path=str(self.source.path))
@@ -95,6 +96,9 @@ class EntityLayout:
                     self.skips.note(f"no column {absent!r}, which --{option} names", line=1)
         if self.language and self.language not in known:
             self.skips.note(f"no column {self.language!r}, which --column language names", line=1)
+        if self.placeholders:
+            shown = ", ".join(repr(cell) for cell in dict.fromkeys(self.placeholders.values()))
+            self.skips.note(f"cells with only {shown} taken as empty, in {_listed(self.placeholders)}", line=1)
 
     def choose(self, batch: pa.RecordBatch, line: int) -> None:
         """Choose the role of each new column and report it."""
@@ -111,7 +115,7 @@ class EntityLayout:
         named = self.wide.name or any(column.kind == "name" for column in self.texts.values())
         if first and not named and (name := self.find_name(batch)):
             self.texts[name] = _TextColumn("name", name, "")
-            self.roles[name] = "name" if self.roles[name] == "value" else self.roles[name]
+            self.roles[name] = "id" if self.roles[name] == "id" else "name"
         if first:
             self.skips.note(self.report(batch), line=line)
             self.note_lists(batch, line)
@@ -122,8 +126,7 @@ class EntityLayout:
         values = [name for name, role in self.roles.items() if role == "value" and any(batch[name][:1_000].to_pylist())]
         role_lines = [f"{role} {', '.join(map(repr, names[:5]))}" for role, names in parts.items() if names]
         role_lines = role_lines if parts["id"] else ["no id, rows are numbered", *role_lines]
-        listed = ", ".join(map(repr, values[:8])) + (", ..." if len(values) > 8 else "")
-        return f"columns: {'; '.join(role_lines)}" + (f"; values {listed}" if values else "")
+        return f"columns: {'; '.join(role_lines)}" + (f"; values {_listed(values)}" if values else "")
 
     def note_lists(self, batch: pa.RecordBatch, line: int) -> None:
         """Note the columns whose cells look like lists, which are divided if they hold aliases, and whole if not."""
@@ -158,13 +161,11 @@ class EntityLayout:
         assigned = {*self.wide.alias, *self.wide.type, *self.wide.description, *self.wide.link}
         by_plain = {plain_head(name): name for name in reversed(header) if name not in assigned}
         usual = [by_plain[head] for head in ENTITY_ROLES["id"].split("|") if head in by_plain]
-        ending = [
-            name for plain, name in by_plain.items() if re.search(r" (id|code|key)$", plain) and _distinct(batch[name])
-        ]
+        ending = [name for plain, name in by_plain.items() if _CODE_HEAD.search(plain) and is_distinct(batch[name])]
         addressed = [
-            name for name in header if name not in assigned and _is_address(batch[name]) and _distinct(batch[name])
+            name for name in header if name not in assigned and is_address(batch[name]) and is_distinct(batch[name])
         ]
-        numbered = [name for name in header[:1] if _NUMBER_HEAD.search(plain_head(name)) and _distinct(batch[name])]
+        numbered = [name for name in header[:1] if _NUMBER_HEAD.search(plain_head(name)) and is_distinct(batch[name])]
         return next(iter([*usual, *reversed(ending), *addressed, *numbered]), "")
 
     def find_text(self, name: str) -> _TextColumn | None:
@@ -207,9 +208,17 @@ class EntityLayout:
             for name in values:
                 if re.fullmatch(heads, plain_head(name)):
                     return name
-        texts = [name for name in values if pa.types.is_string(batch[name].type) and not _is_value(batch[name])]
+        texts = [name for name in header if name in values or self.may_name(name, batch[name])]
+        texts = [name for name in texts if pa.types.is_string(batch[name].type) and not is_value(batch[name])]
         # Where no column differs in nearly all rows, one that differs in half of them, as names of people do.
-        return next((name for least in (0.9, 0.5) for name in texts if _distinct(batch[name], least)), "")
+        return next((name for least in (0.9, 0.5) for name in texts if is_distinct(batch[name], least)), "")
+
+    def may_name(self, name: str, column: pa.Array) -> bool:
+        """Return whether a column of short descriptions or names, which no option names, may hold the only names."""
+        kind = self.texts[name].kind if name in self.texts else ""
+        if not (kind == "description" or (kind == "alias" and "name" in plain_head(name))) or getattr(self.wide, kind):
+            return False
+        return pa.types.is_string(column.type) and (pc.mean(pc.utf8_length(column)).as_py() or 0) <= _SHORT
 
     def with_full_names(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Add the column of full names, where the table has given and family names and no option names another."""
@@ -262,6 +271,8 @@ class EntityLayout:
                 self.skips.add(kind, line=line_of, text=text_of, bad=False, count=len(flawed))
                 cells = cells.kept(pc.invert(pc.match_substring(cells.texts, "\0")))
             cells = cells.kept(cells.beside(present))
+            if role != "id" and not (text and text.kind == "name"):
+                cells = self.without_placeholders(name, cells)
             if not len(cells.texts):
                 continue
             entities = cells.beside(subjects)
@@ -273,7 +284,7 @@ class EntityLayout:
                 yield batch_of("types", [entities, canonical_column(cells.texts)], line)
             else:
                 linked = "name" if find_head(name, self.wide.link) else "key" if _KEY.search(plain_head(name)) else ""
-                values = _spelt_values(cells.texts, linked)
+                values = spelt_values(cells.texts, linked)
                 yield batch_of("facts", [entities, repeated(name, len(values)), values], line)
 
     def subjects(self, rows: TableRows, batch: pa.RecordBatch) -> pa.Array:
@@ -290,6 +301,14 @@ class EntityLayout:
         lacking = pc.indices_nonzero(pc.equal(subjects, "")).to_pylist()
         rows.count(dict.fromkeys(lacking, f"nothing under {name}"), self.skips)
         return subjects
+
+    def without_placeholders(self, name: str, cells: Cells) -> Cells:
+        """Return the values of a column except dashes and the like; beside `+`, a dash is a value."""
+        empty = pc.match_substring_regex(cells.texts, PLACEHOLDER)
+        if not pc.any(empty).as_py() or pc.any(pc.equal(cells.texts, "+")).as_py():
+            return cells
+        self.placeholders.setdefault(name, cells.texts.filter(empty)[0].as_py())
+        return cells.kept(pc.invert(empty))
 
     def lay_out_texts(
         self, kind: str, entities: pa.Array, texts: pa.Array, tags: pa.Array, line: int
@@ -314,29 +333,14 @@ def find_head(wanted: str, header: Iterable[str]) -> str:
     return wanted if wanted in header else folded.get(wanted.strip().casefold(), "")
 
 
-def _distinct(column: pa.Array, least: float = 0.9) -> bool:
-    """Return whether at least this share of the rows have distinct values."""
-    if is_list(column.type) or pa.types.is_nested(column.type) or not len(column):
-        return False
-    texts = trimmed(as_text(column))
-    return bool(
-        pc.count_distinct(texts).as_py() >= least * len(texts)
-        and pc.count(texts.filter(pc.equal(texts, ""))).as_py() <= 0.1 * len(texts)
-    )
+def _listed(columns: Iterable[str]) -> str:
+    """Return the first eight columns as a list in a sentence."""
+    names = list(columns)
+    return ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
 
 
-_VALUES = {
-    "number": r"^[+-]?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$",
-    "date": r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$",
-    "url": r"^(https?|ftp)://\S+$",
-}
-"""Values recognised by their form; a number with a leading zero is a code and stays text."""
-
-_FIGURES = r"^\s*(\pL{1,3}\s)?[^\pL]*\d[^\pL]*(\s\pL{1,3})?\s*$"
-"""Other numbers and dates as people write them: `1,200`, `45 %`, `EUR 40`, `3/2/2001`."""
-
-_SHAPED = rf"{REWRITTEN}|^[QP][1-9]\d*$|^{TOPIC.pattern}$"
-"""Cells recognised as ids by their form: those of Freebase and Wikidata."""
+_SHORT = 60
+"""Letters of descriptions, on average, up to which they may be names, as in a catalogue of parts."""
 
 _LIST = r"\S\s*[;|]\s*[^\s;|]"
 _LISTS = 0.2
@@ -345,48 +349,9 @@ _LISTS = 0.2
 _KEY = re.compile(r"\bids?$")
 """The end of heads of columns that hold keys, such as `boss_id`."""
 
-_NUMBER_HEAD = re.compile(r"\b(no|nr|num|number|numero|ref|reference|codigo|codice|sku|ean|isbn|barcode)$|(nr|nummer)$")
-"""The end of heads of columns of numbers, which are ids if the column is the first and its values are distinct."""
-
-_PLAIN = r"^[^\d+\-/<:QPmgfnhw]"
-"""The beginning of cells that are certainly text."""
-
-
-def _is_address(column: pa.Array) -> bool:
-    """Return whether the cells of a column are Wikidata's addresses of entities."""
-    texts = column.filter(pc.is_valid(column))
-    return bool(
-        pa.types.is_string(texts.type)
-        and len(texts)
-        and pc.all(pc.match_substring_regex(texts, r"^\s*https?://www\.wikidata\.org/entity/Q\d+\s*$")).as_py()
-    )
-
-
-def _is_value(column: pa.Array) -> bool:
-    """Return whether most cells of a column of text are numbers, dates or addresses, however they are written."""
-    texts = column.filter(pc.is_valid(column))
-    written = (*_VALUES.values(), _FIGURES)
-    matching = pc.sum(pc.match_substring_regex(texts, "|".join(written))).as_py() or 0
-    return bool(len(texts) and matching >= 0.5 * len(texts))
-
-
-def _spelt_values(texts: pa.Array, linked: str) -> pa.Array:
-    """Write cells as objects of facts: ids recognised by form stay ids, others become cells that the build resolves.
-
-    If they are `linked`, by `key` or by `name`, numbers may be entities too.
-    """
-    shaped, kinds = None, repeated(linked or "text", len(texts))
-    if not pc.all(pc.match_substring_regex(texts, _PLAIN)).as_py():
-        for name, pattern in _VALUES.items() if not linked else ():
-            kinds = pc.if_else(pc.match_substring_regex(texts, pattern), name, kinds)
-        shaped = pc.match_substring_regex(texts, _SHAPED)
-        if linked:
-            # pandas writes integer keys with a fraction if cells of the column are empty.
-            texts = pc.replace_substring_regex(texts, r"^([+-]?\d+)\.0$", r"\1")
-    escaped = texts
-    for letter, escape in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
-        escaped = pc.replace_substring(escaped, letter, escape) if contains(texts, letter) else escaped
-    cells = pc.binary_join_element_wise('"', escaped, '"^^<cell:', kinds, ">", "")
-    if shaped is None or not pc.any(shaped).as_py():
-        return cells
-    return pc.if_else(shaped, canonical_column(texts), cells)
+_CODE_HEAD = re.compile(r" (id|code|key)$")
+_NUMBER_HEAD = re.compile(
+    r"\b(no|nr|num|number|numero|ref|reference|codigo|codice|sku|ean|isbn|barcode)$|(nr|nummer)$|"
+    r"^(symbol|ticker|abbr|iata|icao|iso)\b"
+)
+"""Heads of numbers and short codes, which are ids if the column is the first and its values are distinct."""

@@ -11,6 +11,7 @@ from kbtools.indexers.readers.table_rows import (
     BLANK,
     NOTE,
     REPEATED_HEADER,
+    RULE,
     TOTAL,
     TOTAL_WORDS,
     UNITS,
@@ -30,6 +31,9 @@ _UNIT = re.compile(
     re.IGNORECASE,
 )
 """A cell of the row of units that some tables have below the header."""
+
+_RULE = re.compile(r"[-=:+]+")
+"""A cell of the line below the header of a table in Markdown, such as `:---`."""
 
 _PARTIAL = re.compile(r"(sub|grand|zwischen)", re.IGNORECASE)
 """The beginning of labels that no entity has; full rows may follow such a row."""
@@ -53,7 +57,7 @@ def marginal_rows(rows: TableRows, header: Sequence[str]) -> dict[int, str]:
 
     A row of totals has its label in the first filled cell, figures in the others, and no full row below it. A note
     begins like one, or is the only cell of its row, next to a blank line. A row of units is the first row; all its
-    cells are units, and its first cell is empty.
+    cells are units, and its first cell is empty. A line of dashes, as in Markdown, is the first row too.
     """
     columns = rows.columns.columns
     if len(columns) < 2:
@@ -67,6 +71,8 @@ def marginal_rows(rows: TableRows, header: Sequence[str]) -> dict[int, str]:
         first = next(filter(None, cells), "")
         if row == 0 and filled[0] and _is_units(cells):
             kinds[row] = UNITS
+        elif row == 0 and filled[0] and all(_RULE.fullmatch(cell) for cell in cells if cell):
+            kinds[row] = RULE
         elif cells == heads:
             kinds[row] = REPEATED_HEADER
         elif re.match(_NOTE_SIGNS if filled[row] == 1 else _NOTE_WORDS, first, re.IGNORECASE) and (

@@ -30,7 +30,7 @@ _TOTALS = re.compile(rf"\b({TOTAL_WORDS})\b", re.IGNORECASE)
 """Words in rows without an id in which spreadsheets sum up other rows."""
 
 BLANK, TOTAL, NOTE, REPEATED_HEADER = "blank line", "row of totals", "note", "repeated header"
-UNITS = "row of units"
+UNITS, RULE = "row of units", "line of dashes"
 """Kinds of rows that are left out without counting as bad lines."""
 
 NO_TEXT = "neither text nor number"
@@ -94,7 +94,7 @@ class TableRows:
             rows_by_fault.setdefault(fault, []).append(row)
         for fault, rows in rows_by_fault.items():
             text = "" if fault == BLANK else self.shown(rows[0])
-            bad = fault not in (BLANK, TOTAL, NOTE, REPEATED_HEADER, UNITS)
+            bad = fault not in (BLANK, TOTAL, NOTE, REPEATED_HEADER, UNITS, RULE)
             skips.add(fault, line=self.lines[rows[0]], text=text, bad=bad, count=len(rows))
 
 

@@ -193,6 +193,25 @@ def test_a_row_of_units_is_no_entity(tmp_path: Path, units: str) -> None:
     assert table.names().keys() == IDS
 
 
+def test_the_line_below_a_header_in_markdown_is_no_entity(tmp_path: Path) -> None:
+    lines = ["| Dish | Cuisine | Serves |", "|:-----|---------|-------:|", "| Borscht | Ukrainian | 8 |"]
+    table = Table(tmp_path / "t.md", lines)
+    assert (set(table.names().values()), table.left_out) == ({"Borscht"}, {"line of dashes": 1})
+
+
+@pytest.mark.parametrize("sign", ["-", "–", "..", "…", "n/a", "N/A", "#N/A"])
+def test_a_sign_that_stands_for_an_empty_cell_is_no_value(tmp_path: Path, sign: str) -> None:
+    table = Table(tmp_path / "t.csv", ["id,name,City,Tax", f"1,-,Bonn,{sign}", f"2,Bob,{sign},-5"])
+    assert (table.values("City"), table.values("Tax")) == ({"1": '"Bonn"'}, {"2": '"-5"'})
+    assert table.names() == {"1": "-", "2": "Bob"}
+    assert any(repr(sign) in note and "'City', 'Tax'" in note for note in table.notes)
+
+
+def test_a_dash_beside_a_plus_is_a_value(tmp_path: Path) -> None:
+    table = Table(tmp_path / "t.csv", ["id,name,Test", "1,Ann,+", "2,Bob,-"])
+    assert table.values("Test") == {"1": '"+"', "2": '"-"'}
+
+
 @pytest.mark.parametrize("label", ["Total 5 objects", "Total: 5", "Sum of 5"])
 def test_a_total_may_count_the_rows(tmp_path: Path, label: str) -> None:
     table = Table(tmp_path / "t.csv", [HEAD, *ROWS, f"{label},,,,"])
@@ -291,6 +310,17 @@ def test_a_separator_that_is_named_divides_aliases_alone(tmp_path: Path) -> None
             ["id,first name,surname,call", "1,Eva,Moll,E"], {"name": ("call",)},
             "id 'id'; name 'call'; values 'first name', 'surname'",
         ),
+        (["No,Description,Fits", "1,Bolt,T20", "2,Seal,T20"], {}, "id 'No'; name 'Description'; values 'Fits'"),
+        (["id,Club,Description", "1,Foxes,red", "2,Owls,grey"], {}, "id 'id'; name 'Club'; description 'Description'"),
+        (["id,Description,City", f"1,{'Far ' * 20},Ulm"], {}, "id 'id'; name 'City'; description 'Description'"),
+        (
+            ["id,Description,City", "1,Far,Ulm"], {"description": ("Description",)},
+            "id 'id'; name 'City'; description 'Description'",
+        ),
+        (["Short name,City", "Owls,Ulm"], {}, "no id, rows are numbered; name 'Short name'; values 'City'"),
+        (["Plant,Other names", "Elm,Ulme"], {}, "no id, rows are numbered; name 'Plant'; alias 'Other names'"),
+        (["Symbol,Element,Group", "Au,Gold,11", "He,Helium,18"], {}, "id 'Symbol'; name 'Element'; values 'Group'"),
+        (["Land,Symbol", "Ulm,lion", "Tal,bear"], {}, "no id, rows are numbered; name 'Land'; values 'Symbol'"),
         (["id,Name,tag,tag,tag", "1,Ann,p,q,r"], {}, "id 'id'; name 'Name'; values 'tag', 'tag 2', 'tag 3'"),
     ],
 )  # fmt: skip

@@ -1,0 +1,78 @@
+"""The forms of cells in a table of entities: numbers, dates, addresses, ids, and signs for an empty cell."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kbtools.indexers.readers.batches import repeated
+from kbtools.indexers.readers.table_rows import REWRITTEN, as_text, canonical_column, contains, is_list, trimmed
+from kbtools.kb.ids import TOPIC
+
+_VALUES = {
+    "number": r"^[+-]?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$",
+    "date": r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?$",
+    "url": r"^(https?|ftp)://\S+$",
+}
+"""Values recognised by their form; a number with a leading zero is a code and stays text."""
+
+_FIGURES = r"^\s*(\pL{1,3}\s)?[^\pL]*\d[^\pL]*(\s\pL{1,3})?\s*$"
+"""Other numbers and dates as people write them: `1,200`, `45 %`, `EUR 40`, `3/2/2001`."""
+
+_SHAPED = rf"{REWRITTEN}|^[QP][1-9]\d*$|^{TOPIC.pattern}$"
+"""Cells recognised as ids by their form: those of Freebase and Wikidata."""
+
+PLACEHOLDER = r"^([-–—−]{1,3}|\.{2,3}|…|[nN]/[aA]|n\.a\.|#N/A)$"
+"""A cell that stands for an empty one."""
+
+_PLAIN = r"^[^\d+\-/<:QPmgfnhw]"
+"""The beginning of cells that are certainly text."""
+
+
+def is_distinct(column: pa.Array, least: float = 0.9) -> bool:
+    """Return whether at least this share of the rows have distinct values."""
+    if is_list(column.type) or pa.types.is_nested(column.type) or not len(column):
+        return False
+    texts = trimmed(as_text(column))
+    return bool(
+        pc.count_distinct(texts).as_py() >= least * len(texts)
+        and pc.count(texts.filter(pc.equal(texts, ""))).as_py() <= 0.1 * len(texts)
+    )
+
+
+def is_address(column: pa.Array) -> bool:
+    """Return whether the cells of a column are Wikidata's addresses of entities."""
+    texts = column.filter(pc.is_valid(column))
+    return bool(
+        pa.types.is_string(texts.type)
+        and len(texts)
+        and pc.all(pc.match_substring_regex(texts, r"^\s*https?://www\.wikidata\.org/entity/Q\d+\s*$")).as_py()
+    )
+
+
+def is_value(column: pa.Array) -> bool:
+    """Return whether most cells of a column of text are numbers, dates or addresses, however they are written."""
+    texts = column.filter(pc.is_valid(column))
+    written = (*_VALUES.values(), _FIGURES)
+    matching = pc.sum(pc.match_substring_regex(texts, "|".join(written))).as_py() or 0
+    return bool(len(texts) and matching >= 0.5 * len(texts))
+
+
+def spelt_values(texts: pa.Array, linked: str) -> pa.Array:
+    """Write cells as objects of facts: ids recognised by form stay ids, others become cells that the build resolves.
+
+    If they are `linked`, by `key` or by `name`, numbers may be entities too.
+    """
+    shaped, kinds = None, repeated(linked or "text", len(texts))
+    if not pc.all(pc.match_substring_regex(texts, _PLAIN)).as_py():
+        for name, pattern in _VALUES.items() if not linked else ():
+            kinds = pc.if_else(pc.match_substring_regex(texts, pattern), name, kinds)
+        shaped = pc.match_substring_regex(texts, _SHAPED)
+        if linked:
+            # pandas writes integer keys with a fraction if cells of the column are empty.
+            texts = pc.replace_substring_regex(texts, r"^([+-]?\d+)\.0$", r"\1")
+    escaped = texts
+    for letter, escape in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
+        escaped = pc.replace_substring(escaped, letter, escape) if contains(texts, letter) else escaped
+    cells = pc.binary_join_element_wise('"', escaped, '"^^<cell:', kinds, ">", "")
+    if shaped is None or not pc.any(shaped).as_py():
+        return cells
+    return pc.if_else(shaped, canonical_column(texts), cells)
