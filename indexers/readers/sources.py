@@ -35,7 +35,11 @@ PAGE = 4096
 _LONGEST_LINE = 64 << 20
 """Bytes: room for two million ids of Freebase; a packed file without line ends is unpacked no further than this."""
 
-HTML = (b"<!", b"<html", b"<head", b"<?xml", b"<rss")
+HTML = (b"<!", b"<html", b"<head")
+_XML = (b"<?xml", b"<rss")
+_ELEMENT = re.compile(rb"\A<[A-Za-z][\w.-]*[\s>](?s:.*)<([A-Za-z][\w.-]*)(?:\s[^<>]*)?>[^<]*</\1>(?=[\s<])")
+"""XML without a declaration: an element that begins the file, and one that ends."""
+
 _RDF_XML = re.compile(rb"<rdf:RDF|<!DOCTYPE rdf:RDF")
 _OWL_XML = re.compile(rb"<Ontology\b")
 _ONTOLOGIES = {
@@ -235,9 +239,13 @@ def _refuse_page(path: Path, start: bytes) -> None:
         cure = "convert it with: robot convert --input FILE --output FILE.ttl"
         raise WrongFormat.at(path, f"found {ontology}, expected RDF; {cure}", line=1)
     if page.lower().startswith(HTML):
-        page_start = repr(start[:40].decode(errors="replace"))
-        problem = f"found a web page ({page_start}), expected data; the download link is probably dead"
-        raise WrongFormat.at(path, problem, line=1)
+        cure = "the download link is probably dead"
+        if b"<table" in page.lower():
+            cure = "open it in a spreadsheet program and save its table as .csv"
+        raise WrongFormat.at(path, f"found a web page ({start[:40].decode(errors='replace')!r}), {cure}", line=1)
+    if page.lower().startswith(_XML) or _ELEMENT.search(page):
+        cure = "export a table or RDF instead; if it is the message of a server, download it again"
+        raise WrongFormat.at(path, f"found XML ({start[:40].decode(errors='replace')!r}), {cure}", line=1)
 
 
 class _HashingFile(io.RawIOBase):

@@ -227,7 +227,6 @@ def test_packed_data_under_a_plain_name_is_told(tmp_path: Path, suffix: str) -> 
         b"\n  <html><body>404</body></html>",
         b"\xef\xbb\xbf<HTML>",
         b"<!-- moved --><html>",
-        b"<?xml version='1.0'?><Error/>",
     ],
 )
 @pytest.mark.parametrize("suffix", PACKERS)
@@ -236,6 +235,24 @@ def test_a_web_page_is_refused_packed_or_not(tmp_path: Path, page: bytes, suffix
 
     with pytest.raises(WrongFormat, match=r":1: found a web page .* the download link is probably dead"):
         text_of(path, block=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "cure"),
+    [
+        (b"<html><table><tr><td>Elm</td></tr></table></html>", "save its table as .csv"),
+        (b"<?xml version='1.0'?><Error/>", "export a table"),
+        (b'<list>\n<book id="1"><title lang="en">Rain</title>\n</book></list>\n', "export a table"),
+    ],
+)
+def test_pages_with_tables_and_xml_are_refused_with_their_cure(tmp_path: Path, text: bytes, cure: str) -> None:
+    with pytest.raises(WrongFormat, match=cure):
+        text_of(write(tmp_path / "t.csv", text))
+
+
+def test_relative_addresses_are_no_xml(tmp_path: Path) -> None:
+    text = b'<a>\n <p> "<b>x</b>" ; <q> <a> .\n'
+    assert text_of(write(tmp_path / "t.ttl", text)) == text
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
