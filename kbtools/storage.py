@@ -35,7 +35,6 @@ _NO_MEMORY = (
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 """The current folder, and the flag for an exchange, from linux/fcntl.h and linux/fs.h."""
 
-
 _UNFINISHED = re.compile(r"\..+\.[0-9a-f]{16}\.new", re.DOTALL)
 """The names of unfinished files, as `new_file` chooses them."""
 

@@ -33,7 +33,6 @@ _OBJECTS = 1_000
 _CERTAIN_RUNGS = frozenset({"exact", "case", "accents", "punctuation", "apostrophe", "id"})
 """Rungs on which a name counts as equal: neither a variant nor merely similar."""
 
-
 _FactValues = dict[tuple[str, str], list[tuple[str, Comparable]]]
 """Objects, as id and comparable text, by the ids of a subject and a relation."""
 

@@ -37,7 +37,6 @@ _Batches = Iterable[pa.RecordBatch]
 _Report = Callable[[str, str], None]
 """Called after each step with its name and counts."""
 
-
 _TABLES = {
     "relation_names": "the name of each relation, empty for none",
     "redirects": "merged ids, ascending, and the row of the entity that each stands for",

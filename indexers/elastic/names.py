@@ -45,7 +45,6 @@ _KEPT_SIMILAR = 1_000
 _Recalled = dict[str, int]
 """Forms of names, each with its popularity: the number of names of its entity with the most."""
 
-
 _forms_of = lru_cache(_KEPT_FORMS)(name_forms)
 
 

@@ -18,7 +18,6 @@ from kbtools.kb.rows import Grouped
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
 _SMALL = 256 * 1024
 """Largest file, in bytes, that is read, not mapped: with millions of entities, 12 of 16 files are larger."""
 

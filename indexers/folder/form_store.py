@@ -29,7 +29,6 @@ from kbtools.text.rungs import Form
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
 LONGEST_KEY, _KEPT = 480, 400
 """LMDB keys hold 511 bytes: the key of a longer form has its first 400 bytes and a hash."""
 

@@ -43,7 +43,6 @@ _MOST_LANGUAGES = 16
 # Checked without importing torch, which takes seconds; the network itself reports an absent device.
 _DEVICE = re.compile(r"(cpu|cuda(:\d+)?|mps)(-tf32|-bf16)?")
 
-
 API = "close entity facts forget in_languages kb link lookup lookup_many models query query_many system tagger teach"
 """The members of an answerer that tab completion lists."""
 

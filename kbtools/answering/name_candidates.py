@@ -29,13 +29,11 @@ FBSQ's validation questions the highest likelihood: 0.21 nats above equal shares
 STEP = 5.0
 """Points of a score per rung; the prior changes a score by at most this."""
 
-
 _OTHER_WORD = 0.7
 """Factor on the similarity of a name with a different word, `University of Tal` for `Mer`."""
 
 _LONGER = 60.0
 """Lowest similarity of a name with an additional word, such as a middle name."""
-
 
 _SAME_BEGINNING = 200
 """Names with the given prefix that are checked for a legal form or a subtitle after it."""

@@ -17,7 +17,6 @@ UNLESS_ASKED = frozenset({"languages", "other_languages", "scored_by", "taught",
 """Fields that JSON omits if None: no language was asked for, every scorer was used, nothing was taught, nothing is
 suggested, or nothing in the question speaks against its answer."""
 
-
 SUMMARISED = 3
 """The number of answers or matches on a summary line."""
 

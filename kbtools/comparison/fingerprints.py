@@ -28,7 +28,6 @@ from kbtools.text import normaliser
 _DISTRIBUTION = "kbtools"
 """The distribution whose plugins are identified only by their own versions, since a release may change none."""
 
-
 Identity = tuple[str, str, str, str]
 """The fingerprints of a cell's pruner, relation scorers, subject scorer and learned ranker, empty without one."""
 

@@ -22,7 +22,6 @@ _SAME = 1e-9
 _MISSING_SHOWN = 5
 """Missing cells that a sentence names."""
 
-
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #222; }
 .verdict { font-size: 1.25rem; line-height: 1.35; }

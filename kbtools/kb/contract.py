@@ -23,7 +23,6 @@ EDITS = 2
 ABSENT = -1
 """The row, in an array of rows, of an unknown id."""
 
-
 MATCH_FORMS = tuple(Form)
 
 

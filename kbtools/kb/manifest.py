@@ -42,7 +42,6 @@ STATISTICS = {
     "types_of_unknown_entities": "types of entities that have neither fact nor name, left out",
 }
 
-
 COUNTED = {"facts", "names", "types", "entities"}
 """The counts of every build."""
 

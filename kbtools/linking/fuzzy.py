@@ -50,7 +50,6 @@ _NAMES_KEPT = 10
 _SHARPNESS, _FEWER, _REWRITTEN = 10.0, 1.0, -1.0
 """Log-probability per logarithm of similarity, per word more, and for a rewritten name, among similar names."""
 
-
 _NOBODY = np.empty(0, dtype=np.uint32)
 
 

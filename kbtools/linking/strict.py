@@ -28,7 +28,6 @@ _LONGEST_INVERTED = 4
 
 _PUNCTUATION = string.punctuation + "“”‘’«»…–—¿¡"
 
-
 Weighed = tuple[NameMatch, float]
 """A name that is stored under a form, and the weight of a link to it."""
 

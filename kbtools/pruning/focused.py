@@ -43,7 +43,6 @@ _MENTIONS_TRIED = 4
 
 _NOBODY = np.empty(0, dtype=np.uint32)
 
-
 _Mention = tuple[list[Ngram], float]
 """The n-grams of the same words, one per form, and log p(w|q)."""
 

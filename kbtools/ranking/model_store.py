@@ -21,7 +21,6 @@ _CURE = "train the model again"
 FILES = ("weights.safetensors", "model.crfsuite")
 """The weight files of networks and of the CRF over features."""
 
-
 _CONTENTS, _CONTENTS_FORMAT, _CONTENTS_VERSION = "contents.msgpack", "kbtools-models", 1
 """The list of the records in a folder of models, which reveals a missing one."""
 

@@ -32,7 +32,6 @@ RELATION, SUBJECT, TAGGER, RANKER, ENTITIES = "relation", "subject", "tagger", "
 GROUPS = {RELATION: SCORERS, SUBJECT: SUBJECT_SCORERS, TAGGER: TAGGERS, RANKER: RANKERS}
 """The entry points of the models of each part; entity vectors are built in."""
 
-
 LEXICAL, STATIC, ENCODER = "lexical", "static", "encoder"
 """The relation scorers that need no training, fastest first; the last, most accurate one needs the extra `minilm` and
 the weights of an encoder."""

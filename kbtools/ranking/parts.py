@@ -43,7 +43,6 @@ from kbtools.ranking.weights import PRESETS, Weights, default_weights
 
 DEFAULT_TAGGER = "bigru-crf+"
 
-
 _MOST_SCORERS = 64
 """The most relation scorers that are cached; each language has its own."""
 

@@ -11,7 +11,6 @@ POPULARITY = 0.15
 OF_SUBJECTS = ("subject", "sharpness", "alpha")
 """Weights that have an effect only with a subject scorer."""
 
-
 _MOST = 1e6
 """The largest weight; a larger one would lose the other parts of a score in rounding."""
 

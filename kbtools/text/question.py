@@ -16,7 +16,6 @@ _ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]\w*);")
 _ENTITY_OR_CHARACTER = re.compile(rf"{_ENTITY.pattern}|.", re.DOTALL)
 _ASCII_TOKENS = re.compile(r"([a-z0-9]+)|&|[^a-z0-9&\s]+")
 
-
 UNSPACED = re.compile(
     "[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff]"

@@ -13,7 +13,6 @@ _PARTS = re.compile(r"[/.#:]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9]{2})(?=[A-Z])|(?<=[A-Za-z0-9])(?=[A-Z][a-z])|_")
 """The borders of words inside a part, besides punctuation: `birthPlace`, `HTMLPage`, `place_of_birth`, but not `pH`."""
 
-
 _WORDS_REMEMBERED = 50_000
 """Names whose words are cached: the relations and types of several knowledge bases."""
 

@@ -39,7 +39,6 @@ relations not seen in training: 77.3 and 92.5 % at 0, 77.6 and 93.5 % at 0.1, 77
 _BY_ROW = ("names", "learned")
 """The weights with an entry for each relation."""
 
-
 _ENCODER, _NETWORK = (
     f"kbtools.scorers.encoders.sentence_forward:{name}" for name in ("SentenceForward", "EncoderForward")
 )

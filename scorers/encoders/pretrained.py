@@ -41,7 +41,6 @@ _LONGEST = 256
 
 logger = logging.getLogger(__name__)
 
-
 FAMILIES: dict[str, dict[str, str]] = {
     "bert": {},
     "roberta": {},

@@ -49,7 +49,6 @@ _BY_NAME: dict[str, dict[str, Any]] = {
     "fast": _BEST_BY_NAME,
 }
 
-
 _PAPER_TAGGER = TaggerSettings(
     EncoderConfig(dropout=0.5, word_dropout=0.2, spare=0.0, known_words=200_000), FitConfig(epochs=16)
 )

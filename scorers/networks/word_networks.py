@@ -38,7 +38,6 @@ _TABLE = "table"
 _WINDOW = 3
 """Words seen by a filter: one before, the word, one after."""
 
-
 _Inputs = tuple[Tensor, ...]
 
 _Texts = Sequence[Sequence[str]]

@@ -20,7 +20,6 @@ that of a word that is part of another, as `ort` of `geburtsort`.
 _SHORTEST_HINT, _SHORTEST_PART = 3, 4
 """Least number of letters of a hint, and of a word of a question that is part of another word."""
 
-
 _STEMMERS = {
     "ar": "arabic", "da": "danish", "de": "german", "el": "greek", "es": "spanish", "fi": "finnish", "fr": "french",
     "hu": "hungarian", "it": "italian", "nb": "norwegian", "nl": "dutch", "nn": "norwegian", "no": "norwegian",

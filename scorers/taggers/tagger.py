@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from kbtools.scorers.fitting.training_loop import Task
     from kbtools.scorers.networks.sessions import Session
 
-
 _Bits = NDArray[np.float32]
 
 _OUTSIDE, _SUBJECT = 0, 1
