@@ -54,17 +54,15 @@ def choose_system(system: System, scores: GoldScores) -> System:
     cost 1.2 points.
     """
 
-    def right(weights: Weights) -> NDArray[np.float64]:
-        return scores.expected(WeightedSum(system.weighted(weights).weights))
-
-    def accuracy(weights: Weights) -> float:
-        return scores.accuracy(WeightedSum(system.weighted(weights).weights))
+    def scoring(weights: Weights) -> WeightedSum:
+        return WeightedSum(system.weighted(weights).weights)
 
     usual = default_weights(system.subject_scorer)
-    chosen = choose_weights(accuracy, subject=system.subject_scorer is not None)
+    subject = system.subject_scorer is not None
+    chosen = choose_weights(lambda weights: scores.accuracy(scoring(weights)), subject=subject)
     if chosen == usual:
         return system.weighted(usual)
-    gains = right(chosen) - right(usual)
+    gains = scores.expected(scoring(chosen)) - scores.expected(scoring(usual))
     return system.weighted(chosen if gains.mean() > gains.std() / len(gains) ** 0.5 else usual)
 
 

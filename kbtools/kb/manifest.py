@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any
 
-import msgspec
-
 from kbtools.errors import KBUnusable
 from kbtools.kb.language_tags import UND
 from kbtools.record_files import fits
@@ -143,6 +141,8 @@ class Manifest:
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "Manifest":
         """Return a manifest; raise KBUnusable for another normaliser, ValueError for an invalid record."""
+        import msgspec  # Commands without a knowledge base need not wait for it.
+
         if record["normaliser"] != NORMALISER_VERSION:
             raise KBUnusable(
                 f"built with normaliser version {record['normaliser']}, this kbtools has version {NORMALISER_VERSION}; "

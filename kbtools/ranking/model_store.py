@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypedDict
@@ -98,9 +98,7 @@ def write_model(
     with built_folder(folder, ours=lambda path: str(path) in files) as building:
         write(building / file)
         record = {
-            "plugin": stamp.plugin,
-            "made_of": stamp.made_of,
-            "figures": stamp.figures,
+            **asdict(stamp),
             "contents": contents,
             "file": file,
             "digest": file_digest(building / file),
