@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kbtools.ranking.models import WEIGHTS
@@ -36,6 +36,8 @@ def plain_weight(word: str, of_label: str) -> float:
     st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=3), min_size=1, max_size=4),
     st.lists(st.sampled_from(WORDS), max_size=4),
 )
+@example([["der"], ["land", "ort"]], ["der", "land"])
+@example([["geburtsort", "ort"], ["hauptstadt"]], ["ab", "geburtsort", "stadt"])
 def test_scores_are_those_of_a_plain_loop(labels: list[list[str]], context: list[str]) -> None:
     stems = [{word for word in label if word not in LEXICON.function_words} or set(label) for label in labels]
     rarity = {
