@@ -1,19 +1,25 @@
 """Batches of documents, kinds of errors, and the settings of a connection."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtools.errors import NotAllowed, WrongFormat
-from kbtools.indexers.elastic import bulk
+from kbtools.errors import NotAllowed, VectorsMissing, WrongFormat
+from kbtools.indexers.elastic import bulk, cluster_vectors
 from kbtools.indexers.elastic.bulk import Rejected, note_kinds
 from kbtools.indexers.elastic.catalog import chunked
 from kbtools.indexers.elastic.cluster import kind_of, root_cause
+from kbtools.indexers.elastic.cluster_vectors import ElasticVectors
 from kbtools.indexers.elastic.connection import read_connection
 from kbtools.indexers.elastic.documents import Document
+from kbtools.indexers.elastic.mapping import IndexMark
+from kbtools.indexers.elastic.versions import Version
+from kbtools.kb.vector_index import EntityVectors, VectorOrigin
 
 PREFIX = "KBTOOLS_ELASTICSEARCH_"
 
@@ -59,6 +65,11 @@ CAUSED = {"type": "outer", "reason": "o", "caused_by": {"type": "inner", "reason
         (CAUSED, "inner: " + "i" * 300, "outer < inner"),
         ({**CAUSED, "root_cause": [{"type": "root", "reason": "r"}]}, "root: r", "outer < inner"),
         ({"type": "a", "caused_by": {"type": "a", "reason": "b"}}, "a: b", "a"),
+        (
+            {"type": "a", "caused_by": {"type": "b", "caused_by": CAUSED}},
+            "inner: " + "i" * 300,
+            "a < b < outer < inner",
+        ),
         ({}, ": ", "unknown"),
     ],
 )
@@ -115,3 +126,52 @@ def test_settings_that_cannot_be_are_named_by_their_variable(
     with pytest.raises(error, match=sentence):
         read_connection(None, {f"{PREFIX}{name}": value for name, value in settings.items()})
     assert read_connection(None, {f"{PREFIX}URL": "http://a:65535"}).urls == ("http://a:65535",)
+
+
+class FakeVectors:
+    """A stand-in for the searches of an index of vectors: scores are (1 + cosine) / 2 of each row."""
+
+    def __init__(self, scores: dict[int, float]) -> None:
+        self.scores, self.asked = scores, list[int]()
+
+    def ask(self, method: str, path: str) -> Any:
+        mark = IndexMark("kb", 1, 2, complete=True, origin={"subject": "s", "model": "m"})
+        mapping = {"mappings": {"properties": {"vector": {"dims": 2}}, "_meta": mark.to_meta()}}
+        return {"count": len(self.scores)} if path.endswith("_count") else {"v": mapping}
+
+    def run(self, asked: Any) -> Any:
+        self.asked += [body["knn"]["num_candidates"] for _, body in asked]
+        hits = [{"_score": score, "fields": {"row": [row]}} for row, score in self.scores.items()]
+        return [{"hits": {"hits": hits[: body["size"]]}} for _, body in asked]
+
+
+def test_neighbours_are_by_cosine_then_row_and_candidates_are_bounded() -> None:
+    searches: Any = FakeVectors({5: 0.5, 3: 1.0, 2: 0.5})
+    own = ElasticVectors("kb", own_version(), searches)
+
+    near = own.nearest(np.ones((51, 2), dtype=np.float32), limit=7)
+
+    assert (own.dim, len(own), own.origin) == (2, 3, VectorOrigin("s", "m"))
+    assert near.rows.tolist() == [[3, 2, 5]] * 51
+    assert near.cosines.tolist() == [[1.0, 0.0, 0.0]] * 51
+    searches.scores = dict.fromkeys(range(2_000), 0.5)
+    many = ElasticVectors("kb", own_version(), searches)
+    for limit in (30, 2_000):
+        assert many.nearest(np.ones((1, 2), dtype=np.float32), limit=limit).rows.tolist() == [list(range(limit))]
+    assert searches.asked == [200] * 51 + [300, 10_000]
+    with pytest.raises(VectorsMissing, match="has no entity vectors"):
+        ElasticVectors("kb", Version("kb", 1, {}), searches)
+
+
+def own_version() -> Version:
+    return Version("kb", 1, {"vectors": "v"})
+
+
+@pytest.mark.parametrize(
+    ("rows", "dim", "refused"),
+    [([0, 4], 4_096, False), ([], 1, False), ([0, 5], 3, True), ([1, 1], 3, True), ([0], 4_097, True), ([0], 0, True)],
+)
+def test_vectors_of_entities_alone_are_sent(rows: list[int], dim: int, refused: bool) -> None:
+    vectors = EntityVectors(np.array(rows, dtype=np.uint32), dim, lambda some: np.ones((len(some), dim)))
+    with pytest.raises(WrongFormat, match="dimensions|distinct rows below 5") if refused else nullcontext():
+        cluster_vectors._check_vectors(vectors, 5)

@@ -1,6 +1,7 @@
 """Names on a cluster: what is asked of it, what is kept, and that its answers are those of the reference."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from kbtools.text.variants import name_forms
 NAMED = (
     ("a", "Solaris"), ("b", "Solaris"), ("b", "Stalker"), ("c", "Solar"), ("d", "The Who"), ("e", "Who"), ("f", "It"),
     ("g", "Harry Potter"), ("h", "Harry Porter"), ("h", "Harold Porter"), ("i", "Potter, Harry"), ("j", "Sol"),
-    ("k", "Mirror of the lake"), ("l", "Miror"),
+    ("k", "Mirror of the lake"), ("l", "Miror"), ("m", "y" * 199 + "z"),
 )  # fmt: skip
 ALIASES = (("c", "Solaris"), ("e", "It"), ("l", "Mirror lake"))
 
@@ -136,10 +137,25 @@ def test_searches_are_cut_to_what_a_cluster_takes(
 
 
 @pytest.mark.parametrize("edits_only", [False, True])
+@pytest.mark.parametrize("count", [30, 10_000_000])
 def test_similar_names_are_those_of_the_reference_whatever_was_asked_before(
-    own: Names, memory: MemoryKB, fake: Fake, edits_only: bool
+    own: Names, memory: MemoryKB, fake: Fake, edits_only: bool, count: int
 ) -> None:
-    forms = ["solari", "harry poter", "mirrors of the lake", "whoo", "iit", "", "x" * 300, "lake mirror", "solari"]
+    own.count = count
+    memory.manifest = replace(memory.manifest, statistics={"forms": count})
+    forms = [
+        "solari",
+        "harry poter",
+        "mirrors of the lake",
+        "whoo",
+        "iit",
+        "",
+        "x" * 300,
+        "lake mirror",
+        "y" * 200,
+        "harry pottr x",
+        "solari",
+    ]
     for limit, cutoff in ((20, 80.0), (1, 80.0), (20, 95.0), (20, 60.0)):
         options: dict[str, Any] = {"limit": limit, "cutoff": cutoff, "edits_only": edits_only}
         expected = memory.similar(forms, **options)
@@ -154,6 +170,10 @@ def test_similar_names_are_those_of_the_reference_whatever_was_asked_before(
 
 def test_requests_say_what_docs_say_of_them(own: Names, fake: Fake) -> None:
     own.similar(["harry potterr"], limit=20, cutoff=80.0, edits_only=False)
+    assert names._word_query("potterr", True) == {"term": {"words": "potterr"}}
+    assert [names._word_query(word, False) for word in ("1985", "it")] == [
+        {"term": {"words": word}} for word in ("1985", "it")
+    ]
 
     usual = {"track_total_hits": False, "_source": False, "docvalue_fields": ["form", "popularity"]}
     fuzzy = {"value": "harry potterr", "fuzziness": 2, "prefix_length": 0, "max_expansions": 1_000,
