@@ -42,6 +42,8 @@ def test_it_tells_counts_sources_sizes_and_versions(sample_path: Path, examples:
     assert "file forms.lmdb: " in result.stdout
     assert "written by kbtools " in result.stdout
     assert "normaliser version " in result.stdout
+    assert "taught" not in result.stdout
+    assert "vectors" not in result.stdout
 
 
 def test_json_holds_the_same(sample_path: Path) -> None:

@@ -14,6 +14,7 @@ from click.testing import Result as Invocation
 
 from kbtools.cli.commands import own_first, respelt
 from kbtools.cli.main import main
+from tests.conftest import ROOT
 
 
 def walk(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
@@ -47,6 +48,15 @@ def test_every_option_says_what_it_is_for() -> None:
     ]
 
     assert silent == []
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_names_ranges_and_defaults_of_options_are_those_of_the_page(path: str) -> None:
+    page = "".join((ROOT / "docs" / "cli.md").read_text(encoding="utf-8").split())
+    context = click.Context(COMMANDS[path], info_name=path, **main.context_settings)
+    records = [record for option in options_of(COMMANDS[path]) if (record := option.get_help_record(context))]
+
+    assert [record for record in records if "".join("".join(record).split()) not in page] == []
 
 
 EXAMPLES = [(path, line) for path, command in COMMANDS.items() for line in getattr(command, "examples", ())]
@@ -117,6 +127,10 @@ def test_a_folder_that_is_named_outranks_the_environment(
         (["show", "a.kb"], "and an id or a name"),
         (["link", "--kb", "a.kb", " "], "the text is empty"),
         (["quary"], "did you mean 'query'?"),
+        (["info", "--elasticsearch", "elastic:secret@host"], "passwords are not accepted on the command line"),
+        (["info", "--elasticsearch", "http://elastic:my secret@host"], "passwords are not accepted"),
+        (["info", "--elasticsearch", "who wrote it"], "takes a URL, found 'who wrote it'"),
+        (["info", "--elasticsearch", "secret"], "takes a URL; use --elasticsearch=http://host:9200"),
         (["train", "relation", "--set", "epoch=3"], "kbtools train settings lists the names"),
         (["train", "relation", "--set", "epochs=many"], "epochs is a whole number, found 'many'"),
         (["train", "relation", "--set", "amp=perhaps"], "amp is true or false"),

@@ -1,8 +1,10 @@
 """Every option of a command reaches the function of the library that it is for."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -223,6 +225,7 @@ def test_an_update_makes_removals_then_merges_then_additions(caught: Caught, sam
         ("add", "names", "names"), ("add", "types", "types"), ("add", "any", "rdf"), ("add", "any", "table"),
         ("add", "any", "wikidata"), ("add", "relations", "relations"),
     ]  # fmt: skip
+    assert [part.source.format for part in sources[9:12]] == [None, WIDE, WIKIDATA]
     assert (options["options"].language, options["options"].max_bad) == ("de", 0.25)
 
 
@@ -370,3 +373,65 @@ def test_an_agent_is_offered_the_knowledge_base_by_its_name(caught: Caught, samp
     _, options = caught("kbtools.serve.agent_tools.make_server", "mcp", sample_path)
 
     assert options == {"name": sample_path.name}
+
+
+@pytest.fixture
+def connected(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let every command connect to the same cluster."""
+    from kbtools.cli.homes import Elasticsearch
+
+    monkeypatch.setattr(Elasticsearch, "connect", lambda home: nullcontext(home.url))
+    return "http://h:9200"
+
+
+def test_commands_about_a_cluster_are_about_the_name_on_it(
+    caught: Caught, connected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, where = "kbtools.indexers.elastic", ("--elasticsearch", connected)
+    monkeypatch.setattr(f"{place}.inventory.choose_versions", lambda *args, **options: [args, options])
+
+    removed = [
+        caught(f"{place}.inventory.remove_versions", "remove", "a", *where, *how)
+        for how in (("--yes",), ("--version", 3), ("--unfinished",))
+    ]
+    back, _ = caught(f"{place}.versions.roll_back", "rollback", "a", *where)
+    dropped, _ = caught(f"{place}.inventory.drop_deleted", "compact", "a", *where)
+    shown, _ = caught(f"{place}.inventory.cluster_status", "info", "a", *where)
+    listed, _ = caught(f"{place}.inventory.cluster_status", "info", *where)
+    (tmp_path / "new.jsonl").write_text("{}\n")
+    updated, options = caught(
+        f"{place}.cluster_updates.update_on_cluster", "update", "a", *where, "--add", tmp_path / "new.jsonl",
+        "--take-over", "--lang", "de",
+    )  # fmt: skip
+
+    ways = [
+        {"number": None, "unfinished": False},
+        {"number": 3, "unfinished": False},
+        {"number": None, "unfinished": True},
+    ]
+    assert removed == [((connected, "a", [(connected, "a"), way]), {}) for way in ways]
+    assert back == dropped == shown == updated[:2] == (connected, "a")
+    assert listed == (connected, None)
+    assert (options["options"].take_over, options["options"].reading.language) == (True, "de")
+
+
+def test_a_whole_knowledge_base_is_removed_from_a_cluster_after_a_question(
+    connected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed: list[str] = []
+    cluster = SimpleNamespace(connection=SimpleNamespace(where=connected))
+    monkeypatch.setattr("kbtools.cli.homes.Elasticsearch.connect", lambda home: nullcontext(cluster))
+    monkeypatch.setattr("kbtools.indexers.elastic.inventory.choose_versions", lambda *_, **__: [1, 2])
+    monkeypatch.setattr(
+        "kbtools.indexers.elastic.inventory.remove_versions",
+        lambda _, name, __: removed.append(name) or ["kbtools-a-1"],
+    )
+
+    done = [
+        CliRunner().invoke(main, ["remove", "a", "--elasticsearch", connected], input=answer)
+        for answer in ("n\n", "y\n")
+    ]
+
+    assert [one.exit_code for one in done] == [1, 0]
+    assert "Delete a with its 2 versions" in done[0].stdout
+    assert (removed, "deleted kbtools-a-1" in done[1].stdout) == (["a"], True)

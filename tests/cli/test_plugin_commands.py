@@ -21,6 +21,7 @@ def test_plugins_of_every_kind_are_listed() -> None:
 
     assert {record["kind"] for record in records} == set(KINDS.values())
     assert [line.split()[0] for line in lines] == [record["name"] for record in records]
+    assert lines == [line.rstrip() for line in lines]
     assert {"name": "n-gram", "kind": "pruner"}.items() <= next(r for r in records if r["name"] == "n-gram").items()
 
 

@@ -43,6 +43,16 @@ def test_a_file_is_taught_and_measured_and_what_cannot_be_is_told(kb: str, tmp_p
     assert "not taught: 'who lives in Narnia': no entity" in result.stderr
 
 
+def test_the_first_eight_questions_that_cannot_be_taught_are_listed(kb: str, tmp_path: Path) -> None:
+    file = tmp_path / "lessons.tsv"
+    file.write_text("question\tanswer\n" + "".join(f"who lives in Narnia {number}\tNobody\n" for number in range(9)))
+
+    result = run("teach", kb, str(file))
+
+    assert result.stderr.count("not taught: ") == 8
+    assert "9 of 9 questions were not taught" in result.stderr
+
+
 def test_one_question_is_taught_listed_exported_and_removed(kb: str, tmp_path: Path) -> None:
     words = ("what do people pay with in France", "France", "currency used")
 

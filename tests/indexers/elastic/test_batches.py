@@ -173,5 +173,5 @@ def own_version() -> Version:
 )
 def test_vectors_of_entities_alone_are_sent(rows: list[int], dim: int, refused: bool) -> None:
     vectors = EntityVectors(np.array(rows, dtype=np.uint32), dim, lambda some: np.ones((len(some), dim)))
-    with pytest.raises(WrongFormat, match="dimensions|distinct rows below 5") if refused else nullcontext():
+    with pytest.raises(WrongFormat, match=r"dimensions|distinct rows below 5") if refused else nullcontext():
         cluster_vectors._check_vectors(vectors, 5)
