@@ -1,4 +1,4 @@
-"""Questions that facts alone do not answer: for a number of answers, for the greatest of them, or for yes or no."""
+"""Questions that the answers do not fit: for a number of them, the greatest, yes or no, or another kind of value."""
 
 import re
 from dataclasses import replace
@@ -6,9 +6,9 @@ from itertools import pairwise
 
 from kbtools.answering.missing_facts import UNLIKELY
 from kbtools.answering.results import Result
-from kbtools.kb.ids import is_literal
+from kbtools.kb.ids import is_literal, literal_text
 from kbtools.ranking.score import DECIMALS
-from kbtools.text.function_words import AUXILIARIES
+from kbtools.text.function_words import AUXILIARIES, QUESTION_WORDS
 from kbtools.text.question import Question
 from kbtools.text.relation_words import relation_words
 
@@ -17,8 +17,29 @@ lowest newest oldest richest shortest slowest smallest tallest youngest""".split
 
 _ASKING = AUXILIARIES - {"am", "be", "been", "being"}
 
-_OUTSIDE = re.compile(rf"many|{'|'.join(_SUPERLATIVES)}|\s*(?:{'|'.join(sorted(_ASKING))})\b", re.IGNORECASE)
-"""What every such question contains; most others are done with after it."""
+_TIME = re.compile(
+    r"\d|\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|spring|autumn|fall|winter|"
+    r"dail|week|month|year|annual|century|morning|noon|afternoon|evening|night|dawn|dusk|now|today|never|always)",
+    re.IGNORECASE,
+)
+"""A digit, or the beginning of a word for a time: one of them is in every text that says when."""
+
+_NO_PLACE = re.compile(
+    r"((before|after|about|around|circa|ca?\.?)\s*)?(1\d\d\d|20\d\d)|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}.*|"
+    r"(?=(\D*\d){6})[+(]?\d[\d()]*([ /-]+[\d()]+)+",
+    re.IGNORECASE,
+)
+"""A year, a date or a telephone number."""
+
+_NUMBER = re.compile(r"\d|\b(no|none|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b", re.IGNORECASE)
+
+_MEASURED = frozenset("deep far heavy high many old tall wide".split())
+"""Words after `how` that ask for a number."""
+
+_OUTSIDE = re.compile(
+    rf"\d|how|when|where|who|{'|'.join(_SUPERLATIVES)}|\s*(?:{'|'.join(sorted(_ASKING))})\b", re.IGNORECASE
+)
+"""Every such question contains one of these; most others are settled by this search alone."""
 
 
 def in_scope(result: Result, abstain: float | None) -> Result:
@@ -43,4 +64,24 @@ def _doubt(result: Result) -> str | None:
         return f"the question asks for the {asked[0]}, and answers are not compared"
     if tokens[0].text in _ASKING and first.mention.start > tokens[0].start and "or" not in words:
         return "the question asks for yes or no, and answers are facts"
+    numbers = {word for word in named if word.isdigit()}
+    if numbers and (others := [word for word in words if word.isdigit()]) and numbers.isdisjoint(others):
+        return f"the question says {others[0]}, and the relation {min(numbers)}"
+    return _unfit_values(words, [answer.id for answer in result.answers])
+
+
+def _unfit_values(words: list[str], answers: list[str]) -> str | None:
+    """Return what a question asks for if all answers are values of another kind."""
+    if not all(map(is_literal, answers)):
+        return None
+    values = [literal_text(answer) for answer in answers]
+    asking, after = next(((a, b) for a, b in pairwise([*words, ""]) if a in QUESTION_WORDS), ("", ""))
+    if asking == "when" and not any(map(_TIME.search, values)):
+        return "the question asks when, and no answer is a time"
+    if asking == "where" and all(map(_NO_PLACE.fullmatch, values)):
+        return "the question asks where, and no answer is a place"
+    if asking in ("who", "whom", "whose") and not any(letter.isalpha() for value in values for letter in value):
+        return "the question asks who, and no answer is a name"
+    if asking == "how" and after in _MEASURED and not any(map(_NUMBER.search, values)):
+        return "the question asks for a number, and no answer has one"
     return None

@@ -139,3 +139,34 @@ def test_what_facts_do_not_answer_is_doubtful_and_says_why(question: str, doubt:
         assert str(result.doubt) in "\n".join(table_lines(result))
         assert (result.answered, result.doubtful, result.confidence <= 0.1) == (True, True, True)
         assert (plain.answered, plain.answers, plain.answers_total, plain.doubt) == (False, (), 0, result.doubt)
+
+
+ROWS = [("ida", "born", '"before 1884"'), ("ida", "phone", '"0113 496 0000"'), ("ida", "weight", '"light"')]
+ROWS += [("ida", "boss", '"Rex Amin"'), ("ida", "room", '"12-14"'), ("ida", "age", '"ten"'), ("ida", "open", '"May"')]
+ROWS += [("ida", "2000", '"5"'), ("ida", "score 2 2001", '"7"'), ("ida", "spouse", "rex")]
+TABLE = Answerer(MemoryKB(ROWS, [("ida", "Ida Holt"), ("rex", "1850")]))
+
+
+@pytest.mark.parametrize(
+    ("question", "doubt"),
+    [
+        ("where was ida holt born", "where"),
+        ("where is the phone of ida holt", "where"),
+        ("where is the room of ida holt", None),
+        ("when was ida holt born", None),
+        ("when is the boss of ida holt", "when"),
+        ("when is ida holt open", None),
+        ("who is the boss of ida holt", None),
+        ("who is the phone of ida holt", "who"),
+        ("who is the spouse of ida holt", None),  # entities are not judged by their names
+        ("how heavy is the weight of ida holt", "number"),
+        ("how old is the age of ida holt", None),
+        ("what was ida holt in 2000", None),
+        ("what was the score of ida holt in 2001", None),
+        ("what was the score of ida holt in 1999", "1999"),
+    ],
+)
+def test_values_of_another_kind_than_asked_for_are_doubtful(question: str, doubt: str | None) -> None:
+    result = TABLE.query(question, scorer="lexical")
+    assert result.answered
+    assert doubt is None if result.doubt is None else str(doubt) in result.doubt
