@@ -119,6 +119,7 @@ class EntityLayout:
         if first:
             self.skips.note(self.report(batch), line=line)
             self.note_lists(batch, line)
+            self.note_links(batch, line)
 
     def report(self, batch: pa.RecordBatch) -> str:
         """Return a line that reports the role of each column."""
@@ -147,6 +148,21 @@ class EntityLayout:
                     f"cells of {name!r} seem to be lists, each taken as one value; use --list-separator to divide them"
                 )
                 self.skips.note(note, line=line)
+
+    def note_links(self, batch: pa.RecordBatch, line: int) -> None:
+        """Note the columns of values of which at least half are names of rows, as those of a superior are."""
+        plain = {name: trimmed(as_text(batch[name])) for name in batch.schema.names if not is_list(batch[name].type)}
+        names = [column for name, column in plain.items() if self.role_of(name, "name")]
+        if not names:
+            return
+        for name, column in plain.items():
+            if self.roles[name] == "value" and not find_head(name, self.wide.link):
+                cells = column.filter(pc.not_equal(column, "")).unique()
+                named = pc.sum(pc.is_in(cells, pa.concat_arrays(names))).as_py() or 0
+                if named and named >= _NAMES * len(cells):
+                    self.skips.note(
+                        f"cells of {name!r} are names of rows; --link-column {name!r} links them", line=line
+                    )
 
     def role_of(self, name: str, role: str) -> bool:
         return self.roles[name] == role or (name in self.texts and self.texts[name].kind == role)
@@ -345,6 +361,9 @@ _SHORT = 60
 _LIST = r"\S\s*[;|]\s*[^\s;|]"
 _LISTS = 0.2
 """A cell with several parts, and the share of such cells from which a column seems to hold lists."""
+
+_NAMES = 0.5
+"""The share of the cells of a column that are names of rows from which they seem to mean these."""
 
 _KEY = re.compile(r"\bids?$")
 """The end of heads of columns that hold keys, such as `boss_id`."""

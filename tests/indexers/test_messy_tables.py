@@ -338,6 +338,15 @@ def test_lists_are_noted_from_a_fifth_of_the_cells(tmp_path: Path, lists: int, n
     assert not any("seem to be" in note for note in Table(tmp_path / "t.csv", lines, list_separator="/").notes)
 
 
+@pytest.mark.parametrize(
+    ("boss", "link", "noted"), [("Ann", (), True), ("Eve", (), False), ("", (), False), ("Ann", ("Boss",), False)]
+)
+def test_names_of_rows_in_cells_are_noted(tmp_path: Path, boss: str, link: tuple[str, ...], noted: bool) -> None:
+    lines = ["id,name,Boss,Age", f"1,Ann,{boss},9", "2,Bob,Zoe,8", f"3,Kim, {boss} ,7"]
+    table = Table(tmp_path / "t.csv", lines, wide=Wide(link=link))
+    assert [("'Boss'" in note) for note in table.notes if "--link-column" in note] == [True] * noted
+
+
 def test_options_that_name_no_column_are_noted_and_those_in_other_letters_are_not(tmp_path: Path) -> None:
     wide = Wide(name=("LABEL",), type=("Kind", "sort"), description=("about",))
     table = Table(
