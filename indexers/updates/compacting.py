@@ -121,7 +121,7 @@ def _name_rows(kb: EmbeddedKB, entities: NDArray[Any]) -> tuple[NDArray[np.int64
         falls[1:] = pc.less(texts.slice(1), texts.slice(0, len(texts) - 1)).to_numpy(zero_copy_only=False)
         falls[1:] &= flags[1:] & flags[:-1] & (owners[1:] == owners[:-1])
     before = falls.cumsum()
-    group = np.minimum(1 + before - before[bounds[:-1][owners]] if len(names) else before, LAST_RANK)
+    group = np.minimum(1 + before - before[bounds[owners]] if len(names) else before, LAST_RANK)
     places, is_alias, tags = _list_terms(kb.languages, names, flags)
     ranks = pa.array(np.where(is_alias, ALIAS, np.where(flags, group, 0)[places]), pa.uint8())
     return owners[places], ranks, texts.take(places), tags

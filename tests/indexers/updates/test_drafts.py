@@ -15,6 +15,7 @@ from kbtools.indexers.readers.batches import ALIAS
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates.draft import Draft
 from kbtools.indexers.updates.update_sources import UpdateSource, read_into
+from kbtools.kb.language_tags import SpokenText
 from tests.conftest import World, write_world
 from tests.indexers.updates.test_updated_kb import DESCRIPTIONS, IDS, KINDS, NAMES, Plain, records
 
@@ -118,6 +119,55 @@ def test_a_draft_is_what_plain_sets_would_be_and_counts_what_changed(
         former = latter
     plain.merged = {old: new for old, new in plain.merged.items() if draft.find(old) is not None}
     assert former == expected_of(plain)
+
+
+@pytest.mark.parametrize(
+    "removed",
+    [
+        {"names": True, "aliases": True},
+        {"names": True, "aliases": ["Solaris"], "types": ["t.b"]},
+        {"names": ["It"], "aliases": True, "types": True, "description": True, "facts": True},
+        {"types": True, "facts": {"book.author": True, "music.genre": ["m.0a"]}},
+        {"facts": {"music.genre": True, "book.author": ["m.0c"]}, "description": True},
+    ],
+)
+@pytest.mark.parametrize("entity", ["m.0a", "m.0b"])
+def test_removals_of_one_record_are_all_made(
+    kb: EmbeddedKB, tmp_path: Path, entity: str, removed: dict[str, Any]
+) -> None:
+    draft, plain, record = Draft(kb), Plain(WORLD), {"id": entity, "remove": removed, "names": ["Solari"]}
+    draft.expect(IDS)
+
+    change(draft, tmp_path, record)
+    plain.change(record)
+
+    assert state_of(draft) == expected_of(plain)
+
+
+def test_a_description_is_one_line_and_replaces_that_of_its_language(kb: EmbeddedKB, tmp_path: Path) -> None:
+    draft = Draft(kb)
+    change(draft, tmp_path, {"id": "m.0c", "description": {"de": "ein\nBuch", "EN": " a  book "}})
+    change(draft, tmp_path, {"id": "m.0c", "description": {"en": "a novel"}})
+
+    described = draft.description_of(draft.require("m.0c"))
+
+    assert isinstance(described, SpokenText)
+    assert described.by_tag == {"de": "ein Buch", "en": "a novel"}
+    assert draft.counts["descriptions changed"] == 3
+
+
+def test_relations_are_named_in_languages_and_found_by_their_ids(kb: EmbeddedKB, tmp_path: Path) -> None:
+    draft = Draft(kb)
+    row = draft.relation_rows["book.author"]
+    change(draft, tmp_path, {"id": "book.author", "names": {"de": "geschrieben\tvon"}})
+    change(draft, tmp_path, {"id": "book.author", "names": {"en": "written by"}})
+    change(draft, tmp_path, {"id": "book.author", "names": {"en": "written by"}})
+
+    named = draft.relation_names[row]
+
+    assert isinstance(named, SpokenText)
+    assert named.by_tag == {"de": "geschrieben von", "en": "written by"}
+    assert (draft.counts["relations named"], draft.new_ids) == (2, [])
 
 
 SPELLINGS = ("m.{}", "/m/{}", "http://rdf.freebase.com/ns/m.{}", "www.freebase.com/m/{}")
