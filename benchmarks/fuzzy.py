@@ -17,12 +17,11 @@ import numpy as np
 from bench_inputs import write_inputs
 from fbsq import names_file, parse
 from figures import show_table
-from variants import bearers, stored_variants
+from variants import bearers, nearest_by_edits, stored_variants
 
 import kbtools
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions, Source
-from kbtools.linking.similarity import by_edits
 
 SEED = 1
 
@@ -49,11 +48,11 @@ def main() -> None:
         near = kb.similar([variant])[0]
         seconds.append(time.process_time() - begun)
         (wanted,) = bearers(kb, [name])
-        forms = [similar.form for similar in near]
-        hits = dict(zip(forms, (bool(wanted & rows) for rows in bearers(kb, forms)), strict=True))
-        recalled += any(hits.values())
-        first += any(hits[form] for form in forms[:1])
-        by_edits_alone += any(hits[similar.form] for similar in by_edits(variant, near)[:1])
+        hits = [bool(wanted & rows) for rows in bearers(kb, [similar.form for similar in near])]
+        recalled += any(hits)
+        first += hits[:1] == [True]
+        nearest = [similar.form for similar in nearest_by_edits(kb, variant)[:1]]
+        by_edits_alone += any(wanted & rows for rows in bearers(kb, nearest))
     times = np.percentile(seconds, [50, 99]) * 1000
     count = len(pairs)
     show_table(

@@ -19,13 +19,12 @@ import numpy as np
 from fbsq import SMALL, names_file, parse
 from figures import show_table
 from numpy.typing import NDArray
-from variants import CHOOSE, FIT, REPORT, bearers, stored_variants
+from variants import CHOOSE, FIT, REPORT, bearers, nearest_by_edits, stored_variants
 
 import kbtools
 from kbtools.entry_points import import_object
 from kbtools.linking import near_ranking
-from kbtools.linking.near_ranking import FEATURES, RANKED, features_of
-from kbtools.linking.similarity import by_edits
+from kbtools.linking.near_ranking import FEATURES, features_of
 from kbtools.scorers.rankers.boosted_ranker import PARAMETERS, softmax_objective
 from kbtools.tree_ensemble import TreeEnsemble
 
@@ -49,7 +48,7 @@ def collect(kb: Any, pairs: Iterable[tuple[str, str]]) -> list[Near]:
     """Look up variants; the features are empty if no name is near."""
     collected = []
     for variant, name in pairs:
-        near = by_edits(variant, kb.similar([variant], limit=RANKED)[0])
+        near = nearest_by_edits(kb, variant)
         (wanted,) = bearers(kb, [name])
         forms = [similar.form for similar in near]
         right = np.array([bool(wanted & rows) for rows in bearers(kb, forms)], dtype=bool)

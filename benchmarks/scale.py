@@ -59,8 +59,8 @@ def main() -> None:
         subprocess.run([sys.executable, phases, *arguments, "--out", asked.out, "--jobs", str(jobs)], check=True)
         wall, cpu = time.perf_counter() - begun, children_cpu() - before
         text = f"{sum(path.stat().st_size for _, path in files) / 1e9:.2f} GB of text"
-        busy = f"{wall:.0f} s, {cpu:.0f} CPU s, {cpu / wall:.2f} cores busy"
-        rows.append((f"`kbtools index --jobs {jobs}`, {text}", busy))
+        rows.append((f"`kbtools index --jobs {jobs}`, {text}", f"{cpu:.0f} CPU s"))
+        rows.append((f"the same by the clock, cores busy, jobs {jobs}", f"{wall:.0f} s, {cpu / wall:.2f}"))
     size = sum(path.stat().st_size for path in asked.out.rglob("*"))
     opened = subprocess.run(
         [sys.executable, "-c", OPENING.format(path=str(asked.out))], check=True, capture_output=True, text=True
@@ -115,7 +115,7 @@ def repeated(path: Path, kind: str, times: float, folder: Path) -> Path:
 
 
 def renamed(line: bytes, number: int, *, is_name: bool) -> bytes:
-    """Return the entities of a line other ids, and another word behind their names."""
+    """Return a line with other ids, and another word after its names."""
     word = COPIES[number % len(COPIES)]
     line = line.replace(b"www.freebase.com/m/", b"www.freebase.com/m/0z" + word).replace(b"<fb:m.", b"<fb:m.0z" + word)
     return line.replace(b'"@', b" " + word + b'"@') if is_name else line

@@ -1,6 +1,6 @@
-"""Update a large knowledge base repeatedly: seconds per update, look-ups before and after, and a reader meanwhile.
+"""Update a large knowledge base repeatedly: CPU seconds per update, look-ups before and after, and a reader meanwhile.
 
-python benchmarks/updating.py SCALE.kb [--updates 1000] [--entities 12] [--compact]
+python benchmarks/updating.py build/large.kb [--updates 1000] [--entities 12] [--compact]
 
 All updates but the first and the last run in one process. The knowledge base itself is not changed: its files are
 linked into another folder, which is updated. Half of the changes of an update are new entities, the others new names,
@@ -86,7 +86,9 @@ def main() -> None:
             look_ups["that came with updates"] = compare(fresh, after, new)
         rows_of = zip(*(own.values() for own in look_ups.values()), strict=True)
         named = zip(look_ups["any name"], rows_of, strict=True)
-        show_table("look-ups", ("microseconds", *look_ups), [(what, *cells) for what, cells in named])
+        show_table(
+            "look-ups", ("CPU microseconds, without and with", *look_ups), [(what, *cells) for what, cells in named]
+        )
 
 
 def link(kb: Path, copy: Path) -> None:
@@ -107,7 +109,7 @@ def measure_updates(
         kbtools.update(copy, add=records)
         seconds.append(time.process_time() - begun)
     last = timed(lambda: update(copy, changes(before, random, asked.entities, number=asked.updates)))
-    own = [f"{wall:.2f} s ({used:.2f} CPU s)" for wall, used in (first, last)]
+    own = [f"{used:.2f} CPU s" for used in (first, last)]
     within = [f"{np.mean(some):.2f} CPU s" for some in (seconds[:10], seconds[-10:])]
     segment = read_manifest(copy).history[-1].bytes / 1e6
     return [
@@ -119,19 +121,19 @@ def measure_updates(
 
 
 def reading(copy: Path) -> dict[str, str]:
-    """Format the time and memory in which a fresh process opens a knowledge base and looks a name up, and its files."""
+    """Format the CPU time and memory of a process that opens a knowledge base and looks a name up, and its files."""
     code = (
-        "import sys, time; from kbtools.indexers.updates.overlay import open_folder; t = time.perf_counter(); "
-        "kb = open_folder(sys.argv[1]); kb.lookup(['x']); t = time.perf_counter() - t; "
+        "import sys, time; from kbtools.indexers.updates.overlay import open_folder; t = time.process_time(); "
+        "kb = open_folder(sys.argv[1]); kb.lookup(['x']); t = time.process_time() - t; "
         "own = [line.split()[1] for line in open('/proc/self/status') if line.startswith('RssAnon')]; "
-        "print(f'{1000 * t:.0f} ms, {int(own[0]) / 1000:.0f} MB')"
+        "print(f'{1000 * t:.0f} CPU ms, {int(own[0]) / 1000:.0f} MB')"
     )
     said = subprocess.run([sys.executable, "-c", code, copy], check=True, capture_output=True, text=True).stdout.strip()
-    begun = time.perf_counter()
+    before = children_cpu()
     shown = subprocess.run(
         [Path(sys.executable).with_name("kbtools"), "info", str(copy)], check=True, capture_output=True, text=True
     )
-    seconds, lines = time.perf_counter() - begun, len(shown.stdout.splitlines())
+    seconds, lines = children_cpu() - before, len(shown.stdout.splitlines())
     files = sum(path.is_file() for path in copy.rglob("*"))
     size = (copy / MANIFEST).stat().st_size
     opened, memory = said.split(", ")
@@ -140,14 +142,14 @@ def reading(copy: Path) -> dict[str, str]:
         "memory of a reader without mapped files": memory,
         "files": str(files),
         "the manifest, with the history": f"{size / 1000:.0f} kB",
-        "`kbtools info`": f"{lines} lines, {seconds:.1f} s",
+        "`kbtools info`": f"{lines} lines, {seconds:.1f} CPU s",
     }
 
 
 def compact(copy: Path) -> list[tuple[str, str]]:
     """Merge the updates by the command, and format what that takes."""
     building, most = beside(copy, "building"), 0
-    begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = children_cpu()
     arguments = [str(Path(sys.executable).with_name("kbtools")), "compact", "--kb", str(copy), "--quiet"]
     with subprocess.Popen(arguments, stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:
@@ -155,14 +157,10 @@ def compact(copy: Path) -> list[tuple[str, str]]:
             time.sleep(0.5)
     if process.returncode:
         sys.exit("compact failed")
-    wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
     return [
-        ("time", f"{wall:.0f} s ({used:.0f} CPU s)"),
-        (
-            "memory, with mapped files, which the system takes back where it needs them",
-            f"{after.ru_maxrss / 1e6:.2f} GB",
-        ),
+        ("CPU", f"{children_cpu() - before:.0f} s"),
+        ("memory, with mapped files, which the system takes back where it needs them", f"{memory:.2f} GB"),
         ("disk beside the knowledge base until it is done", f"{most / 1e9:.2f} GB"),
         ("the knowledge base then", f"{written(copy) / 1e9:.2f} GB"),
     ]
@@ -184,7 +182,7 @@ def names_of(kb: KnowledgeBase, rows: EntityRows) -> list[str]:
 
 
 def forms_of(name: str) -> list[str]:
-    """Cut a question about a name into the forms of its n-grams."""
+    """Return the forms of the n-grams of a question about a name."""
     return [ngram.form for ngram in ngrams(question_of(name), lengths=range(1, 11))]
 
 
@@ -193,7 +191,7 @@ def question_of(name: str) -> Question:
 
 
 def misspell(name: str) -> str:
-    """Leave out the letter in the middle."""
+    """Remove the letter in the middle."""
     return name[: len(name) // 2] + name[len(name) // 2 + 1 :]
 
 
@@ -205,7 +203,7 @@ def look_up(kb: KnowledgeBase, forms: Sequence[str]) -> dict[str, list[tuple[str
 
 
 def changes(kb: KnowledgeBase, random: np.random.Generator, count: int, *, number: int) -> list[dict[str, Any]]:
-    """Make up changes: as many new entities as others that get a name, a fact and a type; names are words of others."""
+    """Make up changes: half are new entities, half get a name, a fact and a type; names are words of other names."""
     rows = random.choice(kb.entity_rows(), 2 * count).astype(np.uint32)
     known, words = kb.ids(rows[:count]), [(name or "nobody").split() for name in kb.names(rows)]
     new = [f"m.0update{number}x{place}" for place in range(count // 2)]
@@ -233,16 +231,20 @@ def run(*arguments: str) -> None:
     subprocess.run([Path(sys.executable).with_name("kbtools"), *arguments], check=True, stdout=subprocess.DEVNULL)
 
 
-def timed(act: Callable[[], None]) -> tuple[float, float]:
-    """Return wall and CPU seconds of what runs in processes of its own."""
-    used, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+def timed(act: Callable[[], None]) -> float:
+    """Return the CPU seconds of the processes that an act starts."""
+    before = children_cpu()
     act()
-    wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return wall, after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
+    return children_cpu() - before
+
+
+def children_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def compare(without: KnowledgeBase, with_updates: KnowledgeBase, rows: EntityRows) -> dict[str, str]:
-    """Ask both the same in turn, and format the medians and their ratio; `rows` are those of the updated one."""
+    """Ask both the same in turn, and format the medians and their ratio; `rows` are of the updated knowledge base."""
     names, ids = names_of(with_updates, rows), with_updates.ids(rows)
     names = [name for name in names if without.lookup([normal_form(name)])]
     misspelt = [misspell(name) for name in names if len(name) > 6][:MISSPELT]
@@ -265,12 +267,12 @@ def compare(without: KnowledgeBase, with_updates: KnowledgeBase, rows: EntityRow
 
 
 def each(act: Callable[[Any], object], arguments: Sequence[Any]) -> float:
-    """Return the median microseconds of an act."""
+    """Return the median CPU microseconds of an act."""
     times = []
     for argument in arguments:
-        begun = time.perf_counter()
+        begun = time.thread_time()
         act(argument)
-        times.append(time.perf_counter() - begun)
+        times.append(time.thread_time() - begun)
     return 1e6 * float(np.median(times))
 
 

@@ -5,7 +5,11 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from kbtools.kb.contract import KnowledgeBase
+from rapidfuzz import fuzz
+
+from kbtools.kb.contract import KnowledgeBase, SimilarName
+from kbtools.linking.near_ranking import RANKED
+from kbtools.linking.similarity import by_edits
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Form
 
@@ -33,6 +37,12 @@ def stored_variants(kb: KnowledgeBase, path: Path, part: str = REPORT) -> list[t
     matches = kb.lookup(list(dict.fromkeys(name for _, name in pairs)))
     stored = {form for form, own in matches.items() if any(match.form is Form.NORMAL for match in own)}
     return [pair for pair in pairs if pair[0] != pair[1] and pair[1] in stored]
+
+
+def nearest_by_edits(kb: KnowledgeBase, form: str) -> list[SimilarName]:
+    """Return the names that the trees rank, as they stand before: by edits, then by rapidfuzz's ratio."""
+    names = [name.form for name in kb.similar([form], limit=RANKED)[0]]
+    return by_edits(form, [SimilarName(name, fuzz.ratio(form, name)) for name in names])
 
 
 def bearers(kb: KnowledgeBase, forms: list[str]) -> list[set[int]]:

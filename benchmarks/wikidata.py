@@ -39,7 +39,13 @@ FIRST = 5_000
 WARM = 100
 """Entities that each way reads before it is measured."""
 
-COLUMNS = ("read by", "lines", "MB", "CPU s", "wall s", "MB a CPU second", "MB a second", "peak memory, MB")
+COLUMNS = (
+    "read by", "lines", "MB of JSON", "CPU s", "wall s", "MB a CPU second", "MB a second", "memory, MB",
+    "knowledge base, MB",
+)  # fmt: skip
+
+WHOLE_DUMP = 115_000_000
+"""Entities of the whole dump, by Wikidata:Statistics in 2024."""
 
 LANGUAGES = ("en", "mul")
 
@@ -70,6 +76,11 @@ def main() -> None:
             figures["bytes"] = sum(map(len, islice(lines_of(asked.dump), FIRST + 1)))
         rows.append(row_of(name, figures))
         rates[name] = figures["bytes"] / figures["cpu"], figures["bytes"] / figures["wall"]
+        if name == "index":
+            share = WHOLE_DUMP / asked.entities
+            hours, size_of_kb = share * figures["cpu"] / 3600, share * figures["size"] / 1e9
+            estimate = [("CPU hours", f"{hours:.0f}"), ("knowledge base", f"{size_of_kb:.0f} GB")]
+            show_table("estimate", ("for the whole dump, by the same rates", "estimate"), estimate)
     show_table("reading", COLUMNS, rows)
     if "qwikidata" in rates:
         others = {name: rate for name, rate in rates.items() if name not in ("qwikidata", "index")}
@@ -84,11 +95,13 @@ def row_of(name: str, figures: dict[str, float]) -> list[str]:
     """Format the figures of a way to read."""
     size = figures["bytes"] / 1e6
     rates = (f"{size / figures['cpu']:.0f}", f"{size / figures['wall']:.0f}", f"{figures['memory'] / 1e6:.0f}")
-    return [name, f"{figures['lines']:,}", f"{size:,.0f}", f"{figures['cpu']:.1f}", f"{figures['wall']:.1f}", *rates]
+    seconds = (f"{figures['cpu']:.1f}", f"{figures['wall']:.1f}")
+    made = f"{figures['size'] / 1e6:,.0f}" if figures["size"] else ""
+    return [name, f"{figures['lines']:,}", f"{size:,.0f}", *seconds, *rates, made]
 
 
 def alone(name: str, dump: Path, warm: Path) -> dict[str, float]:
-    """Read the dump in one way; give lines, CPU and wall seconds, and bytes of memory at the peak."""
+    """Read the dump in one way, and return its lines, CPU and wall seconds, peak memory and bytes on disk."""
     if name not in ("both", "index"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     if name != "index":
@@ -101,6 +114,7 @@ def alone(name: str, dump: Path, warm: Path) -> dict[str, float]:
         "lines": lines,
         "wall": time.perf_counter() - begun,
         "cpu": sum(usage.ru_utime + usage.ru_stime for usage in used) - started,
+        "size": PEAK.get("size", 0),
         "memory": PEAK.get(name) or 1024 * (used[0].ru_maxrss + used[1].ru_maxrss * cores),
     }  # fmt: skip
 
@@ -176,7 +190,7 @@ def build_with_kbtools(dump: Path) -> int:
     if build.returncode:
         raise SystemExit(build.returncode)
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
-    print(f"{out}: {size / 1e6:,.0f} MB", file=sys.stderr)
+    PEAK["size"] = size
     shutil.rmtree(out)
     return 0
 
@@ -208,7 +222,7 @@ WAYS: dict[str, Callable[[Path], int]] = {
 }
 
 PEAK: dict[str, int] = {}
-"""Bytes of memory of those ways that measure it themselves."""
+"""Bytes of memory of the ways that measure it themselves, and `size`, the bytes of a knowledge base."""
 
 
 if __name__ == "__main__":
