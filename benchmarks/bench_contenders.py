@@ -37,10 +37,10 @@ class Contender:
         self.folder = folder
 
     def build(self, inputs: Inputs) -> None:
-        """Write what is opened later."""
+        """Write the files that `open` reads."""
 
     def open(self, inputs: Inputs) -> None:
-        """Open what was built; without a store of its own, read the names again."""
+        """Open the built files, or read the names again if the contender stores nothing."""
 
     def near(self, text: str) -> list[str]:
         """Return the names nearest to a text, the nearest first."""
@@ -51,12 +51,12 @@ class Contender:
         raise NotImplementedError
 
     def entity(self, entity_id: str) -> Any:
-        """Spell an entity as `linked` does."""
+        """Return an entity in the form that `linked` returns."""
         return entity_id
 
 
 def rescored(text: str, names: Sequence[str]) -> list[str]:
-    """Order names by their similarity, as each of the contenders that only recall would be used."""
+    """Return the names nearest to a text by rapidfuzz, for contenders that only recall."""
     return [name for name, _, _ in process.extract(text.casefold(), names, scorer=fuzz.ratio, limit=NEAREST)]
 
 
@@ -266,7 +266,7 @@ class Elasticsearch(Contender):
         return Client(self.url, request_timeout=120)
 
     def clear(self) -> None:
-        """Leave nothing on the cluster."""
+        """Delete the index from the cluster."""
         self.connect().indices.delete(index=self.INDEX, ignore_unavailable=True)
 
     def build(self, inputs: Inputs) -> None:

@@ -27,7 +27,7 @@ FB = "www.freebase.com/"
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The folder of the files; `read_variants` and `read_questions` give what is looked up."""
+    """The folder of the files; `read_variants` and `read_questions` return the queries."""
 
     folder: Path
 
@@ -44,14 +44,14 @@ class Inputs:
         return self.folder / "types.txt"
 
     def read_names(self) -> Iterator[tuple[str, str]]:
-        """Yield the id of an entity and a name of it."""
+        """Yield pairs of an entity's id and one of its names."""
         with self.names.open(encoding="utf-8") as lines:
             for line in lines:
                 entity, _, literal, _ = line.split("\t")
                 yield entity[4:-1], literal[1 : literal.rindex('"@')]
 
     def read_variants(self, limit: int) -> list[tuple[str, str]]:
-        """Draw spellings that people use for titles that are there: the variant, and the title."""
+        """Draw variants, which people use for titles in the files, each with its title."""
         names = {normal_form(name) for _, name in self.read_names()}
         pairs = read_variants(names_file("variants.tsv.gz"))
         meant = [(variant, title) for variant, title in pairs if title in names and normal_form(variant) not in names]
@@ -102,7 +102,7 @@ def write_inputs(folder: Path, *, titles: int) -> Inputs:
 
 
 def mid_of(row: int) -> str:
-    """Make an id that no file of FBSQ has: those do not begin with y."""
+    """Return an id that no file of FBSQ has, since none there begins with y."""
     letters = ""
     for _ in range(6):
         row, place = divmod(row, len(LETTERS))

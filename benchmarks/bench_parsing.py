@@ -11,7 +11,7 @@ CONTENDERS = {"kbtools": (), "polars": ("polars",)}
 
 
 def measure(name: str, inputs: Inputs) -> dict[str, Any]:
-    """Read facts, names and types one after the other; give CPU seconds, and megabytes a CPU second."""
+    """Read facts, names and types, and return CPU seconds and megabytes per CPU second."""
     files = {"facts": inputs.facts, "names": inputs.names, "types": inputs.types}
     begun = time.process_time()
     rows = {"kbtools": read_by_kbtools, "polars": read_by_polars}[name](files)

@@ -17,7 +17,7 @@ ALONE, TOGETHER, BATCH = 500, 4_096, 256
 
 
 def measure(name: str, *, kb: Path, models: Path | None) -> dict[str, Any]:
-    """Ask one by one, then in batches: milliseconds, and questions a second; with the models, as `best` queries do."""
+    """Ask questions one by one and in batches, and return milliseconds and questions per second."""
     begun = time.perf_counter()
     answerer = kbtools.open(kb, models=models if name == "trained" else None)
     texts = [gold.text for gold in islice(read_annotated(questions("test")), TOGETHER)]

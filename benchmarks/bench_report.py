@@ -27,7 +27,7 @@ PACKAGES = ("kbtools", "tantivy", "lmdb", "duckdb", "rapidfuzz", "simstring-rust
 
 
 def machine() -> dict[str, Any]:
-    """Describe the machine, its load, and the versions of what is compared."""
+    """Return the machine, its load, and the versions of the packages."""
     model = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
@@ -48,7 +48,7 @@ def installed(package: str) -> str:
 
 
 def better_peers(results: Sequence[dict[str, Any]]) -> list[str]:
-    """Name the peers that are at least as good as kbtools at speed and at recall, and better at one of them."""
+    """Return the peers that are at least as good as kbtools in speed and recall, and better in one of them."""
     ours = {result["task"]: result for result in results if result["contender"] == OURS}
     better = []
     for result in results:
@@ -94,7 +94,7 @@ def tables(results: Sequence[dict[str, Any]]) -> Iterator[tuple[str, list[str], 
 
 
 def markdown(record: dict[str, Any]) -> str:
-    """Write the tables, the machine and the versions."""
+    """Return the report: the tables, the machine and the versions."""
     described, results = record["machine"], record["results"]
     lines = [
         f"{described['cpu']}, {described['cores']} cores with a load of {described['load']}, "

@@ -91,7 +91,7 @@ def measure(kb: Path, models: Path | None, chain: str, by: str, count: int) -> d
 
 
 class Parts:
-    """CPU milliseconds of the parts of an answerer that are made by now; what a part asks is in its time too."""
+    """CPU milliseconds of the parts of an answerer, including the parts that they call."""
 
     def __init__(self, answerer: Any) -> None:
         self.spent: dict[str, float] = defaultdict(float)
@@ -137,7 +137,7 @@ class Parts:
 
 
 def use_torch() -> None:
-    """Have torch compute all networks on the CPU too."""
+    """Let torch compute all networks, on the CPU too."""
     from kbtools.scorers.encoders import encoder
     from kbtools.scorers.networks import network
     from kbtools.scorers.taggers import tagger
@@ -147,7 +147,7 @@ def use_torch() -> None:
 
 
 def first_answer(kb: Path, models: Path | None, chain: str, by: str, question: str) -> float:
-    """Ask one question in a process of its own: CPU milliseconds from its start to its end."""
+    """Return the CPU milliseconds of a process that answers one question."""
     words = ["query", "--kb", str(kb), *(["--models", str(models)] if models else [])]
     for option, name in zip(OPTIONS, CHAINS[chain], strict=False):
         words += [f"--{option}", name]

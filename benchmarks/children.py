@@ -20,7 +20,7 @@ END = "the command ended with "
 
 
 def in_a_child(act: Callable[[], object], *, kill_after: float | None = None) -> tuple[int, str]:
-    """Act in a forked process, which may be killed after some seconds; give its exit code and what it printed."""
+    """Act in a forked process, which may be killed after some seconds; return its exit code and output."""
     with tempfile.TemporaryFile() as printed:
         pid = os.fork()
         if not pid:
@@ -45,7 +45,7 @@ def in_a_child(act: Callable[[], object], *, kill_after: float | None = None) ->
 
 
 def preload(lines: list[tuple[str, list[str]]]) -> None:
-    """Import what commands import, so that no fork has to; the commands themselves run in a fork."""
+    """Import the modules that commands import, so that no fork has to."""
     with tempfile.TemporaryDirectory() as folder:
         names = Path(folder, "names")
 
@@ -73,7 +73,7 @@ def verdict(code: int, printed: str, expected: str) -> str:
 
 
 def run_all(lines: list[tuple[str, list[str]]]) -> dict[str, tuple[int, str]]:
-    """Run commands one after the other in a child, and those that it did not live to see in another."""
+    """Run commands one after the other in a child; if it dies, run the remaining ones in another."""
     outcomes: dict[str, tuple[int, str]] = {}
     while len(outcomes) < len(lines):
         waiting = [line for line in lines if line[0] not in outcomes]

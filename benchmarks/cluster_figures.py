@@ -221,7 +221,7 @@ def linking_figures(kb: ElasticKB, questions: list[str]) -> None:
 
 
 def fuzzy_figures(kb: EmbeddedKB, opened: ElasticKB, variants: Path, count: int) -> None:
-    """Recall names from their variants, each an edit or two away, in both homes; compare what they find."""
+    """Look up names by their variants, one or two edits away, in both homes, and compare the results."""
     with gzip.open(variants, "rt", encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file]
     pairs = [(normal_form(row[1].replace("_", " ")), normal_form(row[2].replace("_", " "))) for row in rows]
@@ -258,7 +258,7 @@ def fuzzy_figures(kb: EmbeddedKB, opened: ElasticKB, variants: Path, count: int)
 
 
 def agreement_figures(kb: EmbeddedKB, opened: ElasticKB, questions: list[str]) -> None:
-    """Compare whole answers of both homes, as JSON but for the time taken."""
+    """Compare whole answers of both homes as JSON, except for their times."""
     for pruning in UNGUIDED:
         pairs = [
             tuple(result.to_json() | {"milliseconds": 0} for result in pair)

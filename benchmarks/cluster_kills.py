@@ -37,7 +37,7 @@ def current_mark(cluster: Cluster) -> Mark | str:
 
 
 def read_on(seen: Path) -> None:
-    """Write down the mark of the current version again and again, until this process is ended."""
+    """Write the mark of the current version repeatedly, until this process is killed."""
     with seen.open("a", encoding="utf-8") as lines:
         while True:
             try:
@@ -60,7 +60,7 @@ class Nodes:
         subprocess.run(command, check=True, capture_output=True)
 
     def take_away(self, node: int, cluster: Cluster) -> None:
-        """Kill a node, once the one that was gone has come back and every copy is made again."""
+        """Restart the killed node, wait for all copies, and kill another node."""
         if self.gone is not None:
             self.act("restart", self.gone)
         wait = {"wait_for_nodes": "3", "wait_for_status": "green", "timeout": "180s"}
@@ -70,7 +70,7 @@ class Nodes:
 
 
 def change(work: Path, number: int, kbs: dict[str, Path], before: Mark) -> tuple[Mark, list[str]]:
-    """Write the next load or update; return the mark of what it makes, and what makes it."""
+    """Write the next load or update; return its mark and its command."""
     if number % 2:
         changes = work / f"update {number}.jsonl"
         lines = [json.dumps(record) + "\n" for record in update_records(number)]
@@ -94,7 +94,7 @@ def load_of(kb: Path) -> list[str]:
 
 
 def cluster_kills(work: Path, nodes: Nodes, number: int, rng: random.Random) -> dict[str, Counter[str]]:
-    """Kill loads and updates in turns, look at the cluster, and run each again; a reader looks all the time."""
+    """Kill loads and updates in turns, check the cluster, and run each again, while a reader continues."""
     kbs = {
         relation: make(write_sources(work / relation, 300, relation=relation), work / f"{relation}.kb")
         for relation in ("written_by", "of_the_new_one")

@@ -63,7 +63,7 @@ def damage(path: Path, rng: random.Random) -> None:
 
 
 def outcome_of(name: str, code: int, printed: str, expected: str) -> str:
-    """Return the outcome of a command; one that makes something of what is damaged must not end well."""
+    """Return the outcome of a command; a command that writes from a damaged folder must fail."""
     outcome = verdict(code, untimed(printed), untimed(expected))
     if outcome == "another answer" and re.search(r'"missing": ?\[\s*"', printed):
         return "named"  # a report without a cell says so
@@ -73,12 +73,12 @@ def outcome_of(name: str, code: int, printed: str, expected: str) -> str:
 
 
 def untimed(printed: str) -> str:
-    """Leave out what two runs do not share."""
+    """Remove the times, which differ between runs."""
     return re.sub(r'"(milliseconds|ms|p95|[a-z0-9_]*_ms)": ?(\{[^}]*\}|[\d.]+)', "", printed)
 
 
 def damages(folder: Path, lines: list[Line], number: int, rng: random.Random) -> dict[str, Counter[str]]:
-    """Damage one file at a time and run every command in a process of its own, on a folder that was whole before."""
+    """Damage one file of an intact folder at a time, and run every command in its own process."""
     whole = shutil.copytree(folder, folder.with_name(f"{folder.name} whole"))
     preload(lines)
     restore(folder, whole)  # the commands that write have done so
@@ -102,14 +102,14 @@ def damages(folder: Path, lines: list[Line], number: int, rng: random.Random) ->
 
 
 def restore(folder: Path, whole: Path) -> None:
-    """Put a copy of the whole folder in the place of a damaged one, and remove what commands made of it."""
+    """Replace a damaged folder with a copy of the intact one, and remove the output of commands."""
     for made in (folder, *folder.parent.glob("made *")):
         shutil.rmtree(made, ignore_errors=True)
     shutil.copytree(whole, folder)
 
 
 def kb_lines(work: Path, kb: Path) -> list[Line]:
-    """Write the commands that read a knowledge base, and those that make something of it."""
+    """Return the commands that read a knowledge base, and those that write from it."""
     questions, changes = work / "questions.txt", work / "changes.jsonl"
     questions.write_text("\n".join(QUESTIONS) + "\n", encoding="utf-8")
     changes.write_text('{"id": "e7", "aliases": ["Another"], "facts": {"r.new": ["e8"]}}\n', encoding="utf-8")
@@ -147,7 +147,7 @@ def updated(work: Path, kb: Path) -> Path:
 
 
 def models_of(work: Path, kb: Path) -> tuple[Path, list[Line]]:
-    """Train a tagger, a network and a ranking on the sample, and write the commands that read them."""
+    """Train a tagger, a network and a ranking on the sample, and return the commands that read them."""
     models, train, valid = work / "models", EXAMPLES / "sample.train.txt", EXAMPLES / "sample.valid.txt"
     files = ["--kb", str(kb), "--train", str(train), "--valid", str(valid), "--out", str(models)]
     system = ["--kb", str(kb), "--models", str(models), "--pruning", "focused", "--tagger", "crf"]
@@ -168,7 +168,7 @@ def models_of(work: Path, kb: Path) -> tuple[Path, list[Line]]:
 
 
 def run_of(work: Path, kb: Path) -> tuple[Path, list[Line]]:
-    """Compare on the sample, and write the commands that read the run: its report, and a comparison that goes on."""
+    """Compare on the sample, and return the commands that read the run: a report and a continued comparison."""
     out = work / "run"
     line = ["compare", "--kb", str(kb), "--questions", str(EXAMPLES / "sample.test.txt"), "--out", str(out)]
     line += ["--scorer", "lexical", "--pruning", "n-gram", "--json", "--quiet"]
@@ -200,7 +200,7 @@ def in_words(table: Counter[str]) -> str:
 
 
 def areas(work: Path) -> Iterator[tuple[str, Callable[[], tuple[Path, list[Line]]]]]:
-    """Yield each area by name, with what makes its folder and the commands to run."""
+    """Yield the name of each area, and a function that makes its folder and returns the commands."""
 
     def built(entities: int, make_folder: Callable[[Path], Path]) -> tuple[Path, list[Line]]:
         kb = make(write_sources(work / f"sources {entities}", entities), work / f"{entities}.kb", vectors=True)

@@ -46,7 +46,7 @@ ALPHABETS = ["".join(map(chr, range(32, 127))), "".join(map(chr, range(0x4E00, 0
 
 
 def spoil(line: bytes, rng: random.Random) -> bytes:
-    """Cut a line, put something into it, or make it noise; it stays one line."""
+    """Truncate a line, insert bytes into it, or replace it with noise, without a line break."""
     how = rng.randrange(5)
     at = rng.randrange(len(line) + 1)
     if how == 0:
@@ -61,7 +61,7 @@ def spoil(line: bytes, rng: random.Random) -> bytes:
 
 
 def malformed_lines(work: Path, number: int, rng: random.Random) -> Iterator[tuple[str, str]]:
-    """Read a file of spoilt lines with each reader, and yield what came of it."""
+    """Read a file of malformed lines with each reader, and yield the counts."""
     for reader, typical in TYPICAL.items():
         path, out = work / f"{reader}.{SUFFIXES[reader]}", work / f"{reader}.kb"
         good = [typical.format(row).encode() for row in range(10)]
@@ -76,7 +76,7 @@ def malformed_lines(work: Path, number: int, rng: random.Random) -> Iterator[tup
 
 
 def index_and_count(line: list[str], out: Path, path: Path, begun: float) -> str:
-    """Build, and tell how many lines were read and left out."""
+    """Build, and return the numbers of lines read and left out."""
     ((code, printed),) = run_all([("index", line)]).values()
     if code:
         return f"{verdict(code, printed, '')}: {printed[-300:]}"
@@ -104,7 +104,7 @@ def sample_questions() -> list[str]:
 
 
 def varied(questions: list[str], rng: random.Random) -> Iterator[str]:
-    """Yield questions without end, hardly one of them twice: words left out, exchanged, or followed by a number."""
+    """Yield varied questions without end: words left out, exchanged, or followed by a number."""
     while True:
         words = rng.choice(questions).split()
         at = rng.randrange(len(words))
@@ -141,7 +141,7 @@ def query_command(kb: Path) -> list[str]:
 
 
 def junk_lines(kb: Path, work: Path, number: int, rng: random.Random, *, until: float) -> str:
-    """Put lines of junk on the standard input of a query until the time is over, and count what comes back."""
+    """Write lines of junk to the standard input of a query until the time is over, and count the records."""
     begun, lines = time.monotonic(), 0
     with (work / "answers").open("w+b") as answers:
         command = query_command(kb)
@@ -194,7 +194,7 @@ def command_lines(kb: Path, number: int, rng: random.Random) -> Counter[str]:
 
 
 def agreement(kb: Path, threads: int) -> str:
-    """Ask from threads, from forks and from processes at once, and compare every record with those of one process."""
+    """Ask from threads, forks and processes, and compare every record with those of one process."""
     questions = sample_questions()
     answerer = open_kb(kb)
     expected = records(answerer, questions)
@@ -216,7 +216,7 @@ def agreement(kb: Path, threads: int) -> str:
 
 
 def readers_meanwhile(work: Path, readers: int, updates: int) -> str:
-    """Update and compact a folder while processes open it again and again, and hold what they opened."""
+    """Update and compact a folder while processes open it repeatedly."""
     kb = make(write_sources(work / "read meanwhile", 300), work / "read meanwhile.kb")
     pipes = [reading_on(kb) for _ in range(readers)]
     for number in range(1, updates + 1):
@@ -233,7 +233,7 @@ def readers_meanwhile(work: Path, readers: int, updates: int) -> str:
 
 
 def reading_on(kb: Path) -> int:
-    """Open a folder again and again in a fork, until all is done; return the pipe that its counts come from."""
+    """Open a folder repeatedly in a fork; return the pipe from which its counts can be read."""
     reading, writing = os.pipe()
     if os.fork():
         os.close(writing)
@@ -258,13 +258,13 @@ def reading_on(kb: Path) -> int:
 
 
 def records(answerer: Answerer, questions: list[str]) -> list[str]:
-    """Answer questions, written as `kbtools query --json --no-timing` writes them."""
+    """Return the answers to questions as `kbtools query --json --no-timing` prints them."""
     results = answerer.query_many(questions, pruning="n-gram+", scorer="lexical")
     return [json.dumps(result.to_json() | {"milliseconds": None}, ensure_ascii=False) for result in results]
 
 
 def forked(answerer: Answerer, questions: list[str]) -> int:
-    """Answer in a fork that shares the open knowledge base; give the pipe that the records come from."""
+    """Answer in a fork that shares the open knowledge base; return the pipe of the records."""
     reading, writing = os.pipe()
     if not os.fork():
         with os.fdopen(writing, "w", encoding="utf-8") as pipe:

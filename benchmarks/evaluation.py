@@ -69,7 +69,7 @@ def mention_coverage(kb: KnowledgeBase, questions: Iterable[AnnotatedQuestion]) 
 
 
 def pruning_figures(answerer: Answerer, questions: Iterable[AnnotatedQuestion], *, pruning: str) -> PruningFigures:
-    """Count the gold pairs that a pruner keeps, and how much it keeps with them."""
+    """Count the gold pairs that a pruner keeps, and the sizes of its pools."""
     gold = find_gold(answerer.kb, list(questions))
     opened = answerer.opened(answerer.system(pruning=pruning))
     pools = concatenate_pools([pool for batch in opened.gather_batches(gold.texts) for pool in batch.pools])

@@ -69,7 +69,7 @@ def code_versions() -> dict[str, int]:
 
 
 def write_record(name: str, command: Sequence[str]) -> None:
-    """Write the tables of the script that ran, one row a line; tables of the record that it does not make stay."""
+    """Write the tables of the script that ran; tables of the record that it did not make stay."""
     from bench_report import machine
 
     if not recorded:

@@ -38,7 +38,7 @@ class Measured:
         return self.answerers[tagger]
 
     def beside(self, folder: str) -> "Measured":
-        """Measure the models of a folder inside that of the models."""
+        """Return the same questions with the models of a folder inside that of the models."""
         return Measured(self.path, self.models / folder)
 
 

@@ -45,7 +45,7 @@ FiguresByCell = Mapping[Cell, CellFigures]
 
 
 def paper_sections(report: Report) -> list[Section]:
-    """Lay out the paper's tables, those of which the run has a cell."""
+    """Return the paper's tables of which the run has a cell."""
     figures = {cell.cell: cell for cell in report.cells}
     sections = []
     if table_1_cells().keys() & figures.keys():
@@ -67,7 +67,7 @@ def table_1_cells() -> dict[Cell, float]:
 
 
 def beside(value: float, cells: FiguresByCell, cell: Cell, figure: str = "accuracy") -> str:
-    """Write the paper's value and that of a run."""
+    """Format the paper's value and that of a run."""
     return f"{value:.1f} / " + (f"{100 * cells[cell].figures[figure].value:.1f}" if cell in cells else "-")
 
 
@@ -99,7 +99,7 @@ def table_2(cells: FiguresByCell) -> Section:
 
 
 def counts(cells: FiguresByCell, cell: Cell, figure: str) -> str:
-    """Write what a share within the recalled is made of."""
+    """Format a share of the recalled questions with its counts."""
     share = cells[cell].figures[figure] if cell in cells else None
     return f" ({share.part:,.0f} of {share.whole:,.0f})" if share and share.whole is not None else ""
 
@@ -118,7 +118,7 @@ def table_3(cells: FiguresByCell) -> Section:
 
 
 def order_section(report: Report) -> Section:
-    """List the cells of Table 1 that stand in another order than in the paper, and where the answers were lost."""
+    """Return the cells of Table 1 whose order differs from the paper's, and where answers were lost."""
     rows = list(reversals(report))
     lead = (
         "Cells of Table 1 that differ in one part and stand in another order than in the paper, with the cause that "
@@ -131,7 +131,7 @@ def order_section(report: Report) -> Section:
 
 
 def reversals(report: Report) -> Iterator[list[str]]:
-    """Yield the pairs of cells that stand in another order than in the paper, the higher one here first."""
+    """Yield the pairs of cells whose order differs from the paper's, the higher one here first."""
     paper, run = table_1_cells(), report.run
     present = [cell for cell in paper if cell in run.cells]
     pairs = [

@@ -47,7 +47,7 @@ class Meter:
 
 
 def own_memory() -> float:
-    """Return the gigabytes that this process and those that it started have of their own."""
+    """Return the private memory of this process and its children, in gigabytes."""
     own, pids = 0, ["self"]
     for file in PROCESSES.glob("self/task/*/children"):
         with suppress(OSError):  # the thread may just have ended
@@ -60,7 +60,7 @@ def own_memory() -> float:
 
 
 def cpu() -> float:
-    """Return the CPU seconds of this process and of those that it started and that ended."""
+    """Return the CPU seconds of this process and of its children that ended."""
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(used.ru_utime + used.ru_stime for used in usages)
 

@@ -22,7 +22,7 @@ DEVICES = ("cpu", "cpu-bf16")
 
 
 def measure(kb: Path, models: Path | None, scorer: str, gold: list[AnnotatedQuestion]) -> list[str]:
-    """Rank by a scorer in both precisions: the share right in each, the difference, and how many first pairs change."""
+    """Rank by a scorer in both precisions; return the shares right, their difference, and the changed first pairs."""
     right, first = [], []
     for device in DEVICES:
         with kbtools.open(kb, models=models, device=device) as answerer:

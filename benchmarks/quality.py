@@ -79,7 +79,7 @@ def tagger_rows(at: Measured) -> Iterator[Row]:
 
 
 def relation_rows(at: Measured) -> Iterator[Row]:
-    """Measure relation scorers under gold mentions; those that read names on relations that training has not seen."""
+    """Measure relation scorers with gold mentions; those that read names also on relations unseen in training."""
     marks = relation_marks(at.kb, at.test.subjects, len(at.kb.relations))
     new = np.array([at.kb.relations[row] not in at.seen for row in at.test.relations])
     for name in (*RELATIONS, HINGE):
@@ -110,7 +110,7 @@ def encoder_rows(at: Measured) -> Iterator[Row]:
 
 
 def milliseconds(scorer: RelationScorer, batches: Sequence[Sequence[MarkedQuestion]]) -> float:
-    """Time one batch after the other: the median."""
+    """Return the median milliseconds of a batch."""
     times = []
     for batch in batches:
         begun = time.process_time()
@@ -175,7 +175,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[Measured], Iterator[Row]]]] = 
 
 
 def train_missing(at: Measured) -> None:
-    """Train what is missing, and choose the weights of what is measured end to end."""
+    """Train the missing models, and choose the weights of the systems that are measured end to end."""
     splits = Splits.read(at.kb, train=questions("train"), valid=questions("valid"))
     for part, names in ((TAGGER, TAGGERS), (RELATION, RELATIONS), (SUBJECT, ("type-vector",))):
         for name in names:

@@ -73,7 +73,7 @@ def read_titles(path: Path) -> list[str]:
 
 
 def measure(what: str, url: str, pid: int, asked: Sequence[tuple[str, str]]) -> list[str]:
-    """Reconcile in batches over one client; count the names whose first candidate is the right one."""
+    """Reconcile in batches over one client, and count the names whose first candidate is right."""
     right, seconds, cpu = 0, [], cpu_seconds(pid)
     for first in range(0, len(asked), NAMES):
         batch = dict(enumerate(asked[first : first + NAMES]))

@@ -68,7 +68,7 @@ def kill_at(number: int) -> None:
 
 
 def without_exchange() -> None:
-    """Take `renameat2` away from this process."""
+    """Make `renameat2` unavailable to this process."""
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError("no such library")
@@ -77,7 +77,7 @@ def without_exchange() -> None:
 
 
 def state(out: Path) -> str:
-    """Return what a folder answers as: the old content, the new, or none, its old content lying beside it."""
+    """Return the content of a folder: the old one, the new one, or none, with the old one beside it."""
     try:
         relations = set(EmbeddedKB(out).relations)
     except KBMissing as error:
@@ -87,7 +87,7 @@ def state(out: Path) -> str:
 
 
 def kills(work: Path, number: int, how: str, rng: random.Random) -> Counter[str]:
-    """Kill builds that replace a knowledge base, each followed by a whole build now and then."""
+    """Kill builds that replace a knowledge base, and finish one now and then."""
     old = write_sources(work / f"old {how}", 300)
     new = write_sources(work / f"new {how}", 300, relation="of_the_new_one")
     out = make(old, work / how / "x.kb")
@@ -113,7 +113,7 @@ def kills(work: Path, number: int, how: str, rng: random.Random) -> Counter[str]
 
 
 def training_kills(work: Path, kb: Path, number: int, rng: random.Random) -> Counter[str]:
-    """Kill trainings that replace a network, and ask the folder of models; run each again now and then."""
+    """Kill trainings that replace a network, query its folder, and train again now and then."""
     models = work / "models"
     splits = [f"--{split}={EXAMPLES / f'sample.{split}.txt'}" for split in ("train", "valid")]
     train = ["train", "relation", "--scorer", "embed-avg", "--words", "random", *splits]
@@ -146,7 +146,7 @@ def training_kills(work: Path, kb: Path, number: int, rng: random.Random) -> Cou
 
 
 def full_disks(work: Path, number: int) -> Counter[str]:
-    """Build again under a limit on the size of files, from nothing to more than is needed."""
+    """Build again under limits on the size of files, from too small to large enough."""
     old = write_sources(work / "disk old", 300)
     new = write_sources(work / "disk new", 300, relation="of_the_new_one")
     out = make(old, work / "disk" / "x.kb")
@@ -169,12 +169,12 @@ def full_disks(work: Path, number: int) -> Counter[str]:
 
 
 def in_words(outcome: Counter[str]) -> str:
-    """List what happened, the most frequent first, but for what was left behind."""
+    """Format the outcomes, the most frequent first, without the files left behind."""
     return ", ".join(f"{count} {what}" for what, count in outcome.most_common() if what != LEFT)
 
 
 def broken(work: Path, options: argparse.Namespace, rng: random.Random) -> Iterator[tuple[str, Counter[str]]]:
-    """Yield what is broken, and what is there afterwards."""
+    """Yield each kind of failure and its outcomes."""
     swaps = min(20, options.kills)
     yield f"{options.kills} builds killed at random moments", kills(work, options.kills, "random", rng)
     yield f"{swaps} builds killed at the exchange and after it", kills(work, swaps, "swap", rng)
@@ -185,7 +185,7 @@ def broken(work: Path, options: argparse.Namespace, rng: random.Random) -> Itera
 def floods(
     work: Path, options: argparse.Namespace, rng: random.Random, ends: Callable[[float], float]
 ) -> Iterator[tuple[str, str]]:
-    """Yield what comes in large amounts, and what came of it."""
+    """Yield each kind of large input and its outcome."""
     kb = sample(work)
     for reader, outcome in malformed_lines(work, options.lines, rng):
         yield f"{options.lines:,} malformed lines for `{reader}`", outcome

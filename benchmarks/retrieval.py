@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def pruner_row(answerer: Answerer, gold: Sequence[AnnotatedQuestion], name: str) -> list[object]:
-    """Measure what a pruner keeps; `comparisons.py` measures what is right with it."""
+    """Measure the pools of a pruner; `comparisons.py` measures the accuracy."""
     figures = pruning_figures(answerer, gold, pruning=name)
     return [
         f"`{name}`",

@@ -109,7 +109,7 @@ def replace_in_functions(fault: Fault, module: ModuleType) -> None:
 
 
 def replace_values(fault: Fault, module: ModuleType, modules: list[ModuleType]) -> None:
-    """Run a module's code anew and put what it makes in place of the values that any module has of it."""
+    """Run a module's code again, and replace its values in every module that has them."""
     fresh = {name: value for name, value in vars(module).items() if name.startswith("__")}
     exec(compile(fault.tree(), str(module.__file__), "exec"), fresh)
     body = [
@@ -150,7 +150,7 @@ class Trial:
             file.write(f"{number}\t{verdict}\n")
 
     def in_a_process(self, number: int, session: pytest.Session, items: list[pytest.Item], fault: Fault | None) -> bool:
-        """Run tests, with a fault until one fails; write which failed, and return whether the process ended itself."""
+        """Run tests, with a fault until one fails; write its name, and return whether the process ended normally."""
         pid = os.fork()
         if pid:
             return not os.waitpid(pid, 0)[1]
@@ -210,7 +210,7 @@ def read_judgements() -> set[str]:
 
 
 def cover(test: str, out: Path) -> None:
-    """Note which test of a file runs which line."""
+    """Write the coverage of a file of tests, with the tests that run each line."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
     environment = os.environ | {"COVERAGE_FILE": str(out.resolve())}
     options = ["--cov=kbtools.text", "--cov-context=test", "--cov-report=", "--cov-fail-under=0"]

@@ -89,7 +89,7 @@ def main() -> None:
 
 
 def seconds_alone(answerer: kbtools.Answerer, text: str) -> float:
-    """Time a question and its JSON, as the server gives it."""
+    """Return the seconds of questions and their JSON, without the server."""
     begun = time.perf_counter()
     record_bytes(answerer.query(text, scorer="lexical"))
     return time.perf_counter() - begun
@@ -102,7 +102,7 @@ def subject_names(answerer: kbtools.Answerer, texts: Sequence[str]) -> list[str]
 
 
 def name_batches(names: Sequence[str]) -> list[bytes]:
-    """Write requests for the candidates of names."""
+    """Return requests for the candidates of names."""
     requests = []
     for first in range(0, len(names) - NAMES, NAMES):
         batch = {str(key): {"query": name} for key, name in enumerate(names[first : first + NAMES])}
@@ -112,7 +112,7 @@ def name_batches(names: Sequence[str]) -> list[bytes]:
 
 
 def heavy_requests(names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield requests that mean much work: what the server bounds, what it lets pass, and long texts."""
+    """Yield requests that cost much work: refused ones, accepted ones, and long texts."""
     values = [f"{name} {number}" for number, name in enumerate(names[:100])]
     unnamed = {"properties": [{"pid": f"p{number}", "v": values} for number in range(3)]}
     batches: dict[str, dict[str, Any]] = {
@@ -162,7 +162,7 @@ async def beside(what: str, request: bytes, port: int, short: Sequence[bytes]) -
 
 
 def measure(what: str, port: int, pid: int, requests: Sequence[bytes], *, clients: int) -> tuple[str, str, str, str]:
-    """Send requests, and format what they took."""
+    """Send requests, and format their times."""
     begun, cpu = time.perf_counter(), cpu_seconds(pid)
     seconds = asyncio.run(ask(port, requests, clients=clients))
     cpu, wall = cpu_seconds(pid) - cpu, time.perf_counter() - begun
@@ -193,7 +193,7 @@ def cpu_seconds(pid: int) -> float:
 
 @contextmanager
 def served(kb: Path, *, workers: int) -> Iterator[tuple[int, int]]:
-    """Run the command, its log thrown away; give its port and process."""
+    """Run the command without its log; yield its port and process."""
     # The command, not `python -c`: inside the clone that imports the folder kbtools instead of the package.
     program = str(Path(sys.executable).with_name("kbtools"))
     log_path = Path("build/serving.log")

@@ -33,7 +33,7 @@ ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 
 
 def slip(name: str, dice: random.Random) -> str | None:
-    """Swap, drop, double, exchange or insert a letter of a name; nothing where no word is long enough."""
+    """Swap, drop, double, exchange or insert a letter of a name; return None if no word is long enough."""
     letters = [
         start + at
         for start, word in word_starts(name)
@@ -69,7 +69,7 @@ def word_starts(name: str) -> Iterator[tuple[int, str]]:
 def misspell(
     kb: KnowledgeBase, gold: Sequence[AnnotatedQuestion], dice: random.Random
 ) -> Iterator[tuple[AnnotatedQuestion, str]]:
-    """Yield the questions whose gold subject is named in them, each with a slip that makes no other name."""
+    """Yield the questions that name their gold subject, each with a slip that makes no other name."""
     subjects = find_rows(kb, [question.subject for question in gold])
     mentions = label_mentions(kb, [Question.read(question.text) for question in gold], subjects=subjects)
     for question, mention in zip(gold, mentions, strict=True):

@@ -57,7 +57,7 @@ def fill(place: Path, source: Path) -> int:
 
 
 def on_a_disk(place: Path, source: Path, size: int, line: list[str], answer: list[str]) -> Counter[str]:
-    """Run a command on a disk that has some bytes beside its files, then with room, and say what came of it."""
+    """Run a command on a disk with some free bytes, then with enough, and count the outcomes."""
 
     def act() -> None:
         mount_disk(place, fill(place, source) + size, again=True)

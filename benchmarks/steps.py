@@ -41,7 +41,7 @@ RARE = "n-gram-idf"
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Annotated questions, their pools by each pruner, and what every scorer says of them."""
+    """Annotated questions, their pools by each pruner, and their scores by every scorer."""
 
     gold: list[AnnotatedQuestion]
     by_pruner: dict[str, GoldScores]
@@ -94,7 +94,7 @@ def seconds(models: Path, part: str, name: str) -> float:
 def steps(
     answerer: Answerer, untrained: Answerer, valid: Split, test: Split
 ) -> Iterator[tuple[str, float, GoldScores, Scoring]]:
-    """Yield the steps: what is added, its CPU seconds, the scores of the test questions, and what ranks them."""
+    """Yield the steps: the added part, its CPU seconds, the scores of the test questions, and their ranking."""
     models = answerer.models
     assert models
     default = WeightedSum(default_weights(None))
@@ -149,7 +149,7 @@ def main() -> None:
 
 
 def gain_text(gain: NDArray[np.float64]) -> str:
-    """Write a gain in points with its standard error."""
+    """Format a gain in points with its standard error."""
     return f"{100 * gain.mean():+.2f} ± {100 * gain.std() / len(gain) ** 0.5:.2f}"
 
 

@@ -42,7 +42,7 @@ MODELS = (
 
 
 def read_epochs(options: list[str]) -> dict[str, int]:
-    """Read the epochs of models by name; those without a name, under an empty one, are of all others."""
+    """Return the epochs of models by name; an empty name stands for all others."""
     epochs = {}
     for option in options:
         name, _, count = option.rpartition("=")
@@ -53,7 +53,7 @@ def read_epochs(options: list[str]) -> dict[str, int]:
 def train_models(
     kb: KnowledgeBase, splits: Splits, models: Path, *, epochs: Mapping[str, int], wanted: Container[str]
 ) -> list[list[str]]:
-    """Train what the tables show, and record that it is ranked by Eq. 4; return a row of figures for each model."""
+    """Train the models of the tables, ranked by Eq. 4, and return a row of figures for each."""
     trained = []
     for part, name in MODELS:
         if part != TAGGER and name not in wanted:

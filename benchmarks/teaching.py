@@ -84,7 +84,7 @@ class Remembering:
 
 
 def read(kb: Answerer, gold: Sequence[AnnotatedQuestion]) -> Taught:
-    """Make taught questions of annotated ones."""
+    """Return annotated questions as taught ones."""
     return read_taught(kb.kb, [TaughtQuestion(one.text, one.subject, one.relation) for one in gold])
 
 
@@ -97,7 +97,7 @@ def remember(kb: Answerer, scorer: str) -> None:
 def measure_small(
     name: str, kb: Answerer, gold: Sequence[AnnotatedQuestion], scorers: Sequence[str]
 ) -> Iterator[list[str]]:
-    """Yield the share right of the questions that are not taught, for each number taught: a row a scorer."""
+    """Yield a row for each scorer: the share right of the untaught questions, for each number taught."""
     whole = read(kb, gold)
     relations = np.array([question.relation for question in whole.questions])
     for scorer in scorers:
@@ -118,7 +118,7 @@ def measure_small(
 
 
 def cell(shares: Sequence[float], losses: Sequence[NDArray[np.float64]]) -> str:
-    """Return the mean share right of some draws, and what questions about relations that nobody taught lose."""
+    """Format the mean share right of some draws, and the loss on questions about untaught relations."""
     lost = np.concatenate(losses)
     loss = f" ({-100 * lost.mean():+.1f})" if len(lost) else ""
     error = f" ± {100 * np.std(shares) / len(shares) ** 0.5:.1f}" if len(shares) > 1 else ""
@@ -128,7 +128,7 @@ def cell(shares: Sequence[float], losses: Sequence[NDArray[np.float64]]) -> str:
 def measure_fbsq(
     kb: Answerer, split: str, sizes: Sequence[int], *, scorers: Sequence[str], draws: int, limit: int | None
 ) -> Iterator[list[str]]:
-    """Yield the share right of a split after questions of the training split were taught, a row a scorer."""
+    """Yield a row for each scorer: the share right of a split after questions of the training split were taught."""
     asked = read_gold(fbsq.questions(split), kb.kb)[:limit]
     pool = read_gold(fbsq.questions("train"), kb.kb)
     taught_of = [
@@ -161,7 +161,7 @@ def measure_fbsq(
 
 
 def measure_profile(kb: Answerer, profile: str, sizes: Sequence[int], limit: int | None) -> Iterator[list[str]]:
-    """Yield the share right of validation questions by a profile trained on few questions, and by what needs none."""
+    """Yield the share right of validation questions by a profile trained on few questions, and without training."""
     with fbsq.questions("train").open(encoding="utf-8") as file:
         lines = np.array(file.readlines())
     np.random.default_rng(0).shuffle(lines)

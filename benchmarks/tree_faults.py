@@ -19,7 +19,7 @@ UNSEEN = {"annotation", "returns", "type_params", "exc", "msg"}
 
 
 class Fault(NamedTuple):
-    """What is put in place of a node of a file's tree; the tests that run one of the lines are to see it."""
+    """A replacement for a node of a file's tree; the tests that run one of the lines should detect it."""
 
     file: str
     place: int

@@ -99,7 +99,7 @@ def link(kb: Path, copy: Path) -> None:
 def measure_updates(
     before: KnowledgeBase, copy: Path, random: np.random.Generator, asked: argparse.Namespace
 ) -> list[Row]:
-    """Update a copy, once by the command and then in this process; format what that takes and leaves."""
+    """Update a copy by the command and in this process, and format the costs."""
     shown = reading(copy)
     first = timed(lambda: update(copy, changes(before, random, asked.entities, number=0)))
     seconds = []
@@ -147,7 +147,7 @@ def reading(copy: Path) -> dict[str, str]:
 
 
 def compact(copy: Path) -> list[tuple[str, str]]:
-    """Merge the updates by the command, and format what that takes."""
+    """Merge the updates by the command, and format the costs."""
     building, most = beside(copy, "building"), 0
     before = children_cpu()
     arguments = [str(Path(sys.executable).with_name("kbtools")), "compact", "--kb", str(copy), "--quiet"]

@@ -40,7 +40,7 @@ def stored_variants(kb: KnowledgeBase, path: Path, part: str = REPORT) -> list[t
 
 
 def nearest_by_edits(kb: KnowledgeBase, form: str) -> list[SimilarName]:
-    """Return the names that the trees rank, as they stand before: by edits, then by rapidfuzz's ratio."""
+    """Return the names that the trees rank, in the order before: by edits, then by rapidfuzz's ratio."""
     names = [name.form for name in kb.similar([form], limit=RANKED)[0]]
     return by_edits(form, [SimilarName(name, fuzz.ratio(form, name)) for name in names])
 

@@ -75,7 +75,7 @@ def drawn(count: int, dim: int) -> None:
 
 
 def trained(kb_path: Path, models: Path, subject: str) -> None:
-    """Print how often the gold subject is among the entities nearest to g(q), and what an approximate index loses."""
+    """Print how often the gold subject is among the entities nearest to g(q), by each kind of index."""
     answerer = open_kb(kb_path, models=models)
     kb = answerer.kb
     gold = list(read_annotated(questions("test")))

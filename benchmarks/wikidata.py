@@ -145,7 +145,7 @@ def read_with_orjson(dump: Path) -> int:
 
 
 def read_with_qwikidata(dump: Path) -> int:
-    """Make an item of each of the first lines, and the rows of it that kbtools makes."""
+    """Read the first lines as items, and make the same rows as kbtools."""
     import pyarrow as pa
     from qwikidata.entity import WikidataItem
     from qwikidata.json_dump import WikidataJsonDump
@@ -179,7 +179,7 @@ def read_with_qwikidata(dump: Path) -> int:
 
 
 def build_with_kbtools(dump: Path) -> int:
-    """Build a knowledge base of the dump, beside which it stands for the time being."""
+    """Build a knowledge base beside the dump, measure it, and remove it."""
     out = dump.with_suffix(".kb")
     command = [str(Path(sys.executable).with_name("kbtools")), "index", "--quiet", "--wikidata", str(dump)]
     with subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.DEVNULL) as build:
@@ -205,7 +205,7 @@ def descendants(process: int) -> Iterator[int]:
 
 
 def proportional_memory(process: int) -> int:
-    """Return the bytes that a process holds, of pages that several share its part; none if it is gone."""
+    """Return the bytes of a process, with its part of shared pages; 0 if it has ended."""
     with suppress(OSError):
         for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):

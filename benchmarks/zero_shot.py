@@ -167,7 +167,7 @@ def make_kb(facts: list[Fact], names: list[Name], folder: Path) -> Answerer:
 
 
 def read_questions(path: Path) -> list[AnnotatedQuestion]:
-    """Read questions of our own: subject, relation, text."""
+    """Read the questions written for a knowledge base: subject, relation, text."""
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
     return [AnnotatedQuestion(subject, relation, "", text) for subject, relation, text in rows]
 
@@ -231,7 +231,7 @@ def main() -> None:
 def measure(
     name: str, kb: Answerer, gold: list[AnnotatedQuestion], shown: dict[str, list[list[str]]], *, draws: int
 ) -> None:
-    """Add what each scorer has right, how much more than `lexical`, and what its confidence is worth."""
+    """Add the accuracy of each scorer, its gain over `lexical`, and the risk at each confidence."""
     right = {}
     for scorer in SCORERS:
         opened = kb.opened(kb.system(pruning="n-gram-idf", scorer=scorer))
