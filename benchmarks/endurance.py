@@ -229,7 +229,7 @@ def readers_meanwhile(work: Path, readers: int, updates: int) -> str:
         counts.update(json.loads("".join(read_all(descriptor))))
     (kb.parent / DONE).unlink()
     told = ", ".join(f"{count:,} {what}" for what, count in sorted(counts.items()))
-    return f"{updates} updates and {updates // 5} compactions: {told}"
+    return told
 
 
 def reading_on(kb: Path) -> int:

@@ -238,8 +238,9 @@ def main() -> None:
             columns = ("trainings of a network killed at random moments", "what answers afterwards", LEFT)
             show_table("trainings", columns, [(options.kills, in_words(killed), killed[LEFT])])
         if "readers" in only:
+            what = f"{UPDATES} updates and {UPDATES // 5} compactions of a folder, {READERS} processes that open it"
             seen = readers_meanwhile(work, READERS, UPDATES)
-            show_table("readers", (f"{READERS} processes open a folder again and again, and see",), [(seen,)])
+            show_table("readers", ("what happens", "what readers see"), [(what, seen)])
         if "disks" in only:
             sizes = options.disks // 2
             outcomes = small_disks(work, sizes).items()

