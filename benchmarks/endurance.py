@@ -228,8 +228,7 @@ def readers_meanwhile(work: Path, readers: int, updates: int) -> str:
     for descriptor in pipes:
         counts.update(json.loads("".join(read_all(descriptor))))
     (kb.parent / DONE).unlink()
-    told = ", ".join(f"{count:,} {what}" for what, count in sorted(counts.items()))
-    return told
+    return ", ".join(f"{count:,} {what}" for what, count in sorted(counts.items()))
 
 
 def reading_on(kb: Path) -> int:
