@@ -240,7 +240,9 @@ def main() -> None:
     if of_kbs:
         rows = [(name, *(own[name] for own in of_kbs.values())) for name in next(iter(of_kbs.values()))]
         show_table("commands", ("command", *of_kbs), rows)
-    others = [(area, *row) for area, own in outcomes.items() if area not in of_kbs for row in own.items()]
+    others = [
+        (area, name, outcome) for area, own in outcomes.items() if area not in of_kbs for name, outcome in own.items()
+    ]
     if others:
         show_table("models", ("what is damaged", "command", "outcome"), others)
 

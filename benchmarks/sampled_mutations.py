@@ -49,7 +49,7 @@ COLUMNS = ("room", "tried", "change no behaviour", "of the others seen before", 
 JUDGEMENTS = Path(__file__).with_suffix(".tsv")
 """The faults that change no behaviour, one a line: file, change and the reason, with tabs between."""
 
-SURVIVED, NOT_PUT_IN = "survived", "not put in"
+SURVIVED, NOT_PUT_IN, LOST = "survived", "not put in", "lost"
 
 SECONDS = 20
 """CPU seconds of the tests of a fault: the loop that a fault makes may have no end."""
@@ -192,11 +192,14 @@ def try_faults(faults: dict[int, tuple[Fault, list[str]]], folder: Path) -> dict
     return {int(number): verdict for number, verdict in rows if number != "0"}
 
 
-def read_output(path: Path) -> dict[str, bool]:
-    """Read the faults of an earlier output that could be put in, and whether the tests saw them."""
-    lines = re.findall(r"^ *\d+ (.*) \((\d+) tests\)  (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    tried = ((verdict, label) for verdict, tests, label in lines if not verdict.startswith(NOT_PUT_IN) or tests == "0")
-    return {label: is_seen(verdict) for verdict, label in tried if verdict != "lost"}
+def read_output(path: Path) -> dict[int, tuple[str, bool]]:
+    """Read the faults of an earlier output that could be put in, by number, and whether the tests saw them."""
+    lines = re.findall(r"^ *(\d+) (.*) \((\d+) tests\)  (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {
+        int(number): (label, is_seen(verdict))
+        for number, verdict, tests, label in lines
+        if verdict != LOST and (not verdict.startswith(NOT_PUT_IN) or tests == "0")
+    }
 
 
 def is_seen(verdict: str) -> bool:
@@ -239,7 +242,8 @@ def main() -> None:
     sys.dont_write_bytecode = True
     before = read_output(arguments.again) if arguments.again else {}
     if before:
-        drawn = {n: fault for n, fault in enumerate(find_again(before), 1) if fault}
+        again = find_again(label for label, _ in before.values())
+        drawn = {number: fault for number, fault in zip(before, again, strict=True) if fault}
     else:
         files = sorted(str(path.relative_to(ROOT)) for pattern in patterns for path in ROOT.glob(pattern))
         drawn = dict(enumerate(draw(files, count=arguments.count, seed=arguments.seed), 1))
@@ -249,7 +253,7 @@ def main() -> None:
         copy_checkout(Path(name))
         verdicts = try_faults(faults, Path(name))
     for number, (fault, names) in faults.items():
-        print(f"{number:>4} {verdicts.get(number, 'lost')} ({len(names)} tests)  {fault.label}")
+        print(f"{number:>4} {verdicts.get(number, LOST)} ({len(names)} tests)  {fault.label}")
     tried = {number for number, verdict in verdicts.items() if is_seen(verdict) or verdict == SURVIVED}
     same = {
         number
@@ -258,8 +262,10 @@ def main() -> None:
     }
     seen = sum(is_seen(verdicts[number]) for number in tried)
     print(f"{arguments.room}: killed {seen} of {len(tried)} that could be put in, of {len(faults)} drawn")
+    if arguments.only:
+        return
     others = len(tried - same)
-    at_first = sum(is_seen for number, is_seen in enumerate(before.values(), 1) if number in tried)
+    at_first = sum(before[number][1] for number in tried & before.keys())
     first = f"{at_first} of {others}" if before else ""
     row = [f"`{arguments.room}`", f"{len(tried)}", f"{len(same)}", first, f"{seen} of {others}"]
     rows = read_records().get("sampled_mutations", {"tables": {"rooms": {"rows": []}}})["tables"]["rooms"]["rows"]
