@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kbtools import entry_points
-from kbtools.entry_points import BACKENDS, SCORERS, list_plugins, load_plugin
+from kbtools.entry_points import BACKENDS, SCORERS, is_installed, list_plugins, load_plugin
 from kbtools.errors import BrokenPlugin, UnknownPlugin
 from kbtools.scorers.relations.lexical import LexicalScorer
 
@@ -164,3 +164,9 @@ def test_an_extra_of_what_is_not_installed_is_that_of_the_registry(monkeypatch: 
     monkeypatch.setattr(entry_points, "distribution", absent)
 
     assert entry_points.install_command("crf") == "pip install 'kbtools[crf]'"
+
+
+def test_an_extra_is_installed_if_all_of_its_modules_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry_points, "EXTRAS", {"json": "some", "no_such_module": "some", "csv": "all", "io": "all"})
+
+    assert (is_installed("some"), is_installed("all")) == (False, True)

@@ -40,6 +40,23 @@ def test_a_data_frame_has_whole_numbers_where_a_value_lacks(sample_memory: Answe
     assert frame["score"].dtype == "float64"
 
 
+def test_columns_have_the_kinds_of_their_values(sample_memory: Answerer) -> None:
+    kinds = {"inverse": "bool", **dict.fromkeys(("place", "start", "end", "facts_out", "facts_in"), "int64")}
+    kinds |= dict.fromkeys(("score", "similarity", "prior"), "double")
+    kinds |= dict.fromkeys(("answers", "answer_names", "types", "type_names", "aliases"), "list<item: string>")
+    records: list[Any] = [
+        sample_memory.query("who wrote it"),
+        sample_memory.lookup("Paris"),
+        sample_memory.link("Paris"),
+        sample_memory.facts("m.078ffw"),
+        sample_memory.entity("m.078ffw"),
+    ]
+
+    for record in records:
+        schema = {field.name: str(field.type).replace("element", "item") for field in kbtools.to_arrow(record).schema}
+        assert schema == {name: kinds.get(name, "string") for name in schema}
+
+
 def test_no_results_are_an_empty_table() -> None:
     assert kbtools.to_arrow([]).num_rows == 0
 

@@ -3,18 +3,23 @@
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import kbtools
 from kbtools.answering.answerer import Answerer
+from kbtools.answering.name_candidates import find_entity
 from kbtools.answering.records import EntityMatch
-from kbtools.errors import BadArgument, UnknownType
+from kbtools.errors import BadArgument, UnknownEntity, UnknownType
+from kbtools.indexers.building.build import BuildProgress, build
+from kbtools.indexers.readers.reading import ReadOptions
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.text.normaliser import normal_form
 from kbtools.text.readings import rewrite, variant_table
 from kbtools.text.rungs import Rung
-from tests.conftest import World
+from tests.conftest import World, write_world
 
 
 @pytest.fixture(scope="module")
@@ -206,3 +211,32 @@ def test_several_words_of_a_table_are_rewritten_at_once() -> None:
     assert "guanz communication group" in rewrite(["guanz", "comm", "grp"], table)
     assert "foton limited liability company" in rewrite(["foton", "llc"], table)
     assert rewrite(["guanz"], table) == []
+
+
+def test_words_written_together_or_by_a_table_are_looked_up(tmp_path: Path) -> None:
+    world = World((("1", "near", "2"),), (("1", "Star Trek 2"), ("2", "Zorvath Quill Peak"), ("3", "Peak")))
+    options = ReadOptions(variants=(("zorvath", "zth"), ("quill", "ql")))
+    build(write_world(world, tmp_path), tmp_path / "x.kb", options=options, watch=BuildProgress())
+    kb = kbtools.open(tmp_path / "x.kb")
+
+    found = {name: [match.id for match in kb.lookup(name).matches] for name in ("StarTrek2", "zth ql peak", "peak")}
+
+    assert found == {"StarTrek2": ["1"], "zth ql peak": ["2"], "peak": ["3"]}
+    assert {kb.lookup(name).matches[0].rung for name in ("zth ql peak", "StarTrek2")} == {"variant"}
+
+
+def test_longer_names_are_no_matches_beside_a_name_with_a_slip(tmp_path: Path) -> None:
+    names = [("1", "Harriet Portman"), ("2", "Harriet Wilhelmina Portmann"), ("3", "Louis Mayer Quirke")]
+    kb = kbtools.index(names=names, out=tmp_path / "x.kb")
+
+    assert [match.id for match in kb.lookup("Harriet Portmann").matches] == ["1"]
+    assert [match.id for match in kb.lookup("Louis Quirke").matches] == ["3"]
+
+
+def test_an_entity_is_found_by_its_id_or_else_by_its_name_and_facts(tiny: KnowledgeBase) -> None:
+    (first, second) = (row for row in tiny.rows(["m.01paris", "m.02paris"]) if row is not None)
+
+    assert find_entity(tiny, "/m/02paris") == second
+    assert find_entity(tiny, "paris") == first
+    with pytest.raises(UnknownEntity, match="'mordor'"):
+        find_entity(tiny, "mordor")

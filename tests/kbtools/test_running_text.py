@@ -6,9 +6,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from kbtools.answering import context
 from kbtools.answering.answerer import Answerer
+from kbtools.answering.context import ContextRanker
+from kbtools.answering.entity_reader import EntityReader
 from kbtools.answering.running_text import LONGEST_SENTENCE, THRESHOLD, split_sentences
 from kbtools.errors import BadArgument
 from tests.conftest import World
@@ -251,3 +255,26 @@ def test_the_text_around_a_name_chooses_between_its_bearers(
     alone = first("The new album of Tarn Vell has loud songs.")
     assert alone[0] == "band"
     assert first("The new album of Tarn Vell has loud songs.", context=True)[1] > alone[1]
+
+
+def test_an_entity_is_described_by_its_last_words_of_types_and_first_facts(
+    make_kb: Callable[[str, World], Any], new_world: type[World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = (("a", "music.artist.first.genre", "g"), ("a", "music.artist.label", "h"), ("b", "music.artist.label", "g"))
+    names = (("a", "Ann"), ("g", "Rock"), ("b", "Ben"))
+    world = new_world(facts, names, (("a", "music.recording.solo_artist"),), descriptions=(("a", "a singer"),))
+    kb = make_kb("memory", world)
+    ranker = ContextRanker(EntityReader(kb))
+    rows = np.array(kb.rows(["a", "b", "g"]), dtype=np.uint32)
+
+    assert ranker.texts(rows) == [
+        "a singer solo artist artist first genre Rock music artist label ", "  music artist label Rock", "  ",
+    ]  # fmt: skip
+    monkeypatch.setattr(context, "_FACTS", 1)
+    assert ranker.texts(rows)[0] == "a singer solo artist artist first genre Rock"
+    monkeypatch.setattr(context, "_MOST_FACTS", 1)
+    assert ranker.fact_texts(rows) == ["", "music artist label Rock", ""]
+    assert ranker.vectors_of(rows).shape[0] == len(ranker.vectors) == 3
+    monkeypatch.setattr(context, "_REMEMBERED", 3)
+    assert ranker.vectors_of(rows[:2]).shape[0] == 2
+    assert len(ranker.vectors) == 3

@@ -10,13 +10,18 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from kbtools.errors import BuildLocked, DiskFull, KBUnusable, OutputUnusable, SourceDamaged
+from kbtools import storage
+from kbtools.errors import BuildLocked, DiskFull, KBUnusable, MemoryExhausted, OutputUnusable, SourceDamaged
 from kbtools.record_files import read_record, write_record
 from kbtools.storage import (
+    MANIFEST,
     WORK_PREFIX,
     built_folder,
     exchange,
+    find_stranger,
+    folder_identity,
     is_being_built,
+    link_or_copy,
     locked,
     make_folder,
     new_file,
@@ -435,3 +440,71 @@ def test_a_file_is_as_open_to_others_as_the_umask_says(tmp_path: Path) -> None:
         os.umask(before)
 
     assert (tmp_path / "r").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_file_in_the_place_of_a_folder_is_a_stranger(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to(folder(tmp_path / "real", "ours"))
+
+    assert find_stranger(tmp_path / "file", ours) == Path("file")
+    assert find_stranger(tmp_path / "link", ours) == Path("link")
+    assert find_stranger(tmp_path / "real", ours) is None
+    assert find_stranger(tmp_path / "absent", ours) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "out"),
+    [
+        (MemoryError(), True),
+        (OSError(errno.ENOMEM, "no"), True),
+        (RuntimeError("std::bad_alloc"), True),
+        (RuntimeError("can't start new thread"), True),
+        (RuntimeError("malloc of size 7 failed"), True),
+        (OSError(errno.EIO, "no"), False),
+        (ValueError("memory"), False),
+    ],
+)
+def test_missing_memory_is_known_by_the_words_of_any_library(target: Path, error: Exception, out: bool) -> None:
+    with pytest.raises(MemoryExhausted if out else (type(error), OutputUnusable)), built_folder(target, ours=ours):
+        raise error
+
+    assert (target / "file").read_text() == "old"
+
+
+def test_each_file_of_a_new_folder_is_flushed_but_those_with_another_name(
+    target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[str] = []
+    monkeypatch.setattr(storage, "flush", lambda path: flushed.append(path.name))
+    other = folder(tmp_path / "other", "linked") / "file"
+
+    with built_folder(target, ours=lambda path: True) as building:
+        os.link(other, building / "alinked")
+        for name in ("one", "inner/two"):
+            (building / name).parent.mkdir(exist_ok=True)
+            (building / name).write_text(name)
+
+    assert sorted(flushed) == sorted(["one", "two", "inner", building.name, target.parent.name])
+
+
+def test_a_file_is_linked_or_else_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = folder(tmp_path / "a", "content") / "file"
+    link_or_copy(source, tmp_path / "linked")
+    monkeypatch.setattr(os, "link", lambda *paths: (_ for _ in ()).throw(OSError(errno.EPERM, "no links")))
+
+    link_or_copy(source, tmp_path / "copied")
+
+    assert (tmp_path / "linked").samefile(source)
+    assert not (tmp_path / "copied").samefile(source)
+    assert (tmp_path / "copied").read_text() == "content"
+
+
+def test_a_knowledge_base_is_another_when_its_folder_or_manifest_is(tmp_path: Path) -> None:
+    (tmp_path / MANIFEST).write_bytes(b"one")
+    before = folder_identity(tmp_path)
+    (tmp_path / "file").write_text("of no meaning")
+    assert folder_identity(tmp_path) == before is not None
+    (tmp_path / MANIFEST).write_bytes(b"two")
+
+    assert folder_identity(tmp_path) != before
+    assert folder_identity(tmp_path / "absent") is None

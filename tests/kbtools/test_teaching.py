@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import kbtools
 from kbtools.answering.answerer import Answerer, open_kb
 from kbtools.answering.teaching import Lesson, read_lessons, report, taught_lines, teach
 from kbtools.errors import BadArgument, BadLine, BadQuestions, DiskFull, WrongFormat
@@ -107,6 +108,19 @@ def test_an_answer_alone_tells_what_was_meant(kb: Answerer) -> None:
     assert (taught.subject, taught.relation) == ("m.0f8l9c", CURRENCY)
 
 
+def test_an_answer_may_be_an_id_a_name_or_the_text_of_a_value(tmp_path: Path) -> None:
+    kb = kbtools.index(
+        table=[{"id": "x", "name": "Acme", "staff": "17", "boss_id": "b"}, {"id": "b", "name": "Ann"}],
+        out=tmp_path / "firms.kb",
+    )
+
+    relations = [kb.teach("who or what is it at Acme", answer=answer).relation for answer in ("b", "Ann", "17")]
+
+    assert relations == ["boss_id", "boss_id", "staff"]
+    with pytest.raises(BadQuestions, match="have the answer nobody"):
+        kb.teach("who or what is it at Acme", answer="nobody")
+
+
 def test_an_answer_that_several_pairs_lead_to_is_refused_with_the_pairs(kb: Answerer) -> None:
     with pytest.raises(BadQuestions, match=r"2 pairs have this answer.*location.location.contains"):
         kb.teach("paris is where in France", answer="Paris")
@@ -152,6 +166,14 @@ def test_each_question_is_measured_after_the_others_were_taught(kb: Answerer) ->
     assert {one.relation: one.questions for one in measured.relations} == {CURRENCY: 2, LANGUAGE: 3}
     assert CURRENCY not in measured.first_untaught
     assert measured.wrong == ()
+    assert measured.untaught == len(kb.kb.relations) - 2 > 20
+    assert (
+        measured.first_untaught
+        == tuple(relation for relation in kb.kb.relations if relation not in (CURRENCY, LANGUAGE))[:20]
+    )
+    weighed = sum(one.questions * one.after for one in measured.relations) / 5
+    assert measured.after == pytest.approx(weighed)
+    assert measured.low <= measured.after - measured.before <= measured.high
 
 
 def test_an_explanation_names_the_nearest_question_and_what_it_changed(kb: Answerer) -> None:
@@ -162,6 +184,10 @@ def test_an_explanation_names_the_nearest_question_and_what_it_changed(kb: Answe
     assert "taught by 5 questions" in lines
     assert "nearest: 'what jingles in " in lines
     assert "without it m.0345h" in lines
+    assert len(lines.splitlines()) == 3
+    same = taught_lines(kb, kb.query("who wrote dune"))
+    assert same[-1] == "  the first candidate is the same without teaching"
+    assert len(same) == 3
 
 
 def test_questions_about_what_the_knowledge_base_lacks_are_left_out(kb: Answerer) -> None:

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import AnnotatedQuestion, read_annotated
@@ -38,40 +36,6 @@ TIMED = {"milliseconds"}
 ONE, OTHER = Cell("n-gram", "lexical", "none"), Cell("n-gram+", "lexical", "none")
 
 OUTCOME = {"strict": 0.0, "object": 0.0, "recalled": 1, "tied": 1, "right_relations": 0}
-
-
-@given(st.lists(st.integers(-5, 5), min_size=1, max_size=12))
-def test_resampled_sums_are_those_of_a_plain_loop(values: list[int]) -> None:
-    resamples = Resamples(len(values), rounds=5)
-
-    sums = resamples.sums(np.array([values], dtype=np.float64).T)
-
-    expected = [sum(int(count) * value for count, value in zip(row, values, strict=True)) for row in resamples.counts]
-    assert sums[:, 0] == pytest.approx(expected)
-
-
-@given(st.lists(st.integers(-5, 5), min_size=1, max_size=12), st.sampled_from([0.0, 0.5, 0.95, 1.0]))
-def test_resampled_quantiles_are_those_of_the_drawn_values(values: list[int], share: float) -> None:
-    resamples = Resamples(len(values), rounds=5)
-
-    quantiles = resamples.quantiles(np.array(values, dtype=np.float64), share)
-
-    expected = [np.quantile(np.repeat(values, row), share) for row in resamples.counts]
-    assert quantiles == pytest.approx(expected)
-
-
-def test_every_resample_draws_as_many_questions() -> None:
-    assert Resamples(7, rounds=9).counts.sum(axis=1).tolist() == [7] * 9
-
-
-def test_the_same_seed_draws_the_same_questions() -> None:
-    assert (Resamples(20).counts == Resamples(20).counts).all()
-
-
-def test_an_interval_narrows_with_the_number_of_questions() -> None:
-    few, many = (interval(Resamples(n).sums(np.tile([[0.0], [1.0]], (n // 2, 1)))[:, 0] / n) for n in (40, 4000))
-
-    assert few[0] < many[0] < 0.5 < many[1] < few[1]
 
 
 def test_a_share_of_nothing_is_no_number() -> None:
@@ -312,11 +276,6 @@ def test_questions_without_candidates_are_counted(sample_run: Run) -> None:
     )
 
     assert cell_figures(replace(sample_run, cells={cell: emptied}), cell, Resamples(36)).unanswered == 5
-
-
-def test_an_interval_holds_the_middle_95_per_cent() -> None:
-    assert interval(np.arange(1001.0)) == (25, 975)
-    assert interval(np.array([1.0, np.nan])) == (1, 1)
 
 
 def test_pairs_are_compared_on_the_same_resamples() -> None:

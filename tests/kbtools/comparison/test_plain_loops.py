@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbtools.answering.answerer import Answerer
-from kbtools.answering.gold import Fault, GoldScores, find_gold, score_gold
+from kbtools.answering.gold import find_gold
 from kbtools.answering.questions import AnnotatedQuestion
 from kbtools.comparison import gold_pools
 from kbtools.comparison.gold_pools import (
@@ -78,20 +78,6 @@ def gathered() -> GoldPools:
 def draw(seed: int) -> list[int]:
     """Draw scores of all candidates, many of them equal."""
     return np.random.default_rng(seed).choice([-1_500_000, -400_000, 0], size=gathered().pools.pairs).tolist()
-
-
-def test_faults_are_those_of_a_plain_loop() -> None:
-    def fault(gold: AnnotatedQuestion) -> Fault:
-        if not any(gold.subject in (fact[0], fact[2]) for fact in FACTS):
-            return Fault.UNKNOWN_SUBJECT
-        if not any(gold.relation == fact[1] for fact in FACTS):
-            return Fault.UNKNOWN_RELATION
-        if not any((gold.subject, gold.relation) == fact[:2] for fact in FACTS):
-            return Fault.NO_SUCH_FACT
-        return Fault.NONE if any(gold.subject == entity for entity, _ in NAMES) else Fault.UNNAMED_SUBJECT
-
-    assert GOLD.fault.tolist() == [fault(gold) for gold in GOLD.questions]
-    assert set(GOLD.fault.tolist()) == set(Fault)
 
 
 def plain_outcomes(scores: Sequence[int], relation: Sequence[int], question: int) -> dict[str, float]:
@@ -163,22 +149,6 @@ def test_outcomes_are_those_of_a_plain_loop_over_candidates(seed: int) -> None:
         assert values.tolist() == pytest.approx([own[name] for own in expected], abs=1e-9), name
 
 
-@given(seed=st.integers(0, 10_000))
-@few
-def test_the_expected_value_of_the_first_candidate_is_that_of_a_plain_loop(seed: int) -> None:
-    scores = draw(seed)
-    rated = GoldScores(OPENED.evidence(gathered().pools, GOLD.texts), GOLD.pairs(gathered().pools))
-    values = np.arange(gathered().pools.pairs) / 7
-    own = [np.flatnonzero(gathered().pools.question_of_pair == question).tolist() for question in range(len(GOLD))]
-    best = [[at for at in some if scores[at] == max(scores[other] for other in some)] for some in own]
-
-    expected = [plain_outcomes(scores, scores, question)["strict"] for question in range(len(GOLD))]
-    assert rated.expected_by(np.array(scores)).tolist() == pytest.approx(expected)
-    assert rated.expected_by(np.array(scores), values).tolist() == pytest.approx(
-        [float(np.mean(values[some])) if some else 0.0 for some in best]
-    )
-
-
 def test_an_object_is_looked_up_once_for_all_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, int]] = []
     objects_of = KB.objects_of
@@ -190,14 +160,6 @@ def test_an_object_is_looked_up_once_for_all_cells(monkeypatch: pytest.MonkeyPat
 
     assert check.check(pairs).tolist() == alone
     assert len(asked) == once
-
-
-def test_questions_without_candidates_are_not_right() -> None:
-    gold = find_gold(KB, [AnnotatedQuestion("z", "author", "o1", "nothing here")])
-    nothing = score_gold(OPENED, gold)
-
-    assert nothing.expected(WeightedSum(DEFAULT)).tolist() == [0.0]
-    assert nothing.accuracy(WeightedSum(DEFAULT)) == 0.0
 
 
 class OneWord:
