@@ -33,7 +33,7 @@ from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.faiss_index import FOLDER, INDEX, RECORD, ROWS, read_vectors_record
 from kbtools.indexers.folder.kb_folder import MANIFEST, WORK, is_ours, read_manifest, write_manifest
 from kbtools.indexers.readers.batches import SCHEMAS, Kind, RecordBatch, gathered
-from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
+from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source, with_own_rows
 from kbtools.indexers.readers.sources import check_source
 from kbtools.indexers.readers.sources import file_digest as source_digest
 from kbtools.indexers.readers.table_files import check_columns, open_reading
@@ -228,7 +228,7 @@ def write_knowledge(
 
     def fill(tables: Staging) -> None:
         tables.require_memory(sum(source.path.stat().st_size for source in sources))
-        read.extend(_stage(tables, source, options, watch) for source in sources)
+        read.extend(_stage(tables, source, options, watch) for source in with_own_rows(sources))
         if any(source.format == WIDE for source in sources):
             link_cells(tables)
         for derive in (merge_ids, widen_types, name_units, lend_labels, name_relations):

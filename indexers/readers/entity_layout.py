@@ -307,8 +307,7 @@ class EntityLayout:
         """Return the id of each row, or its number in a table without ids; count the rows without an id."""
         name = next((name for name, role in self.roles.items() if role == "id"), None)
         if name is None:
-            stem = self.source.path.name.partition(".")[0]
-            return pa.array([f"{stem}/{line}" for line in rows.lines], pa.string())
+            return pa.array([f"{self.source.rows}{line}" for line in rows.lines], pa.string())
         # In JSON Lines, all objects of a block may lack the field.
         ids = batch[name] if name in batch.schema.names else pa.nulls(batch.num_rows, pa.string())
         if is_list(ids.type):

@@ -1,9 +1,10 @@
 """Reading of a source: detects its format, streams its rows and accounts for what was left out."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, cast
@@ -49,13 +50,20 @@ class Source:
     """A file and the kind of rows wanted from it; `any` takes facts, names and types alike.
 
     `label` is its name in reports if the file is gone after the build; `format` is the reader of this file if it
-    differs from that of the others.
+    differs from that of the others. `stem` begins the ids of rows without one; it is the name of the file up to the
+    first dot if empty.
     """
 
     path: Path
     kind: SourceKind
     label: str = ""
     format: str | None = None
+    stem: str = ""
+
+    @property
+    def rows(self) -> str:
+        """The beginning of the ids of rows without one."""
+        return f"{self.stem or self.path.name.partition('.')[0]}/"
 
     @property
     def name(self) -> str:
@@ -72,6 +80,15 @@ class Source:
     def directed(self) -> bool:
         """Whether its redirects work one way; those from statements of identity in a graph work both ways."""
         return self.kind == "redirects" or self.format == WIKIDATA
+
+
+def with_own_rows(sources: Sequence[Source]) -> list[Source]:
+    """Return sources whose rows without ids have different ones: tables called alike have more of their paths."""
+    stems = {source.path: source.path.name.partition(".")[0] for source in sources if source.format == WIDE}
+    for longer in (lambda path: path.name, lambda path: "/".join(path.parts[-2:]), str):
+        counts = Counter(stems.values())
+        stems = {path: longer(path) if counts[stem] > 1 else stem for path, stem in stems.items()}
+    return [replace(source, stem=stems.get(source.path, "")) for source in sources]
 
 
 @dataclass(frozen=True, slots=True)

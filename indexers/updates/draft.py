@@ -9,6 +9,7 @@ import numpy as np
 
 from kbtools.indexers.readers.batches import ALIAS
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.kb.ids import is_literal
 from kbtools.kb.language_tags import UND, SpokenName, stored_text, usual_language, with_text
 from kbtools.kb.rows import EntityRows
 from kbtools.text.normaliser import normal_form
@@ -383,7 +384,7 @@ class Draft:
     # The end
 
     def settle(self) -> None:
-        """Remove entities left without facts and names, and count the added and removed entities."""
+        """Remove entities left without facts and names, and count the added and removed entities and values."""
         touched = self.touched()
         self.names.fetch(touched)
         nameless = [row for row in touched if not self.names[row]]
@@ -394,8 +395,12 @@ class Draft:
                 self.kinds[row] = set()
                 if self.description_of(row):
                     self.descriptions[row] = ""
-        self.counts["entities added"] += sum(row not in self.deleted for row in self.new_rows())
-        self.counts["entities removed"] += sum(self.is_known(row) for row in self.deleted - self.survivors.keys())
+        added = [self.new_ids[row - self.known_entities] for row in self.new_rows() if row not in self.deleted]
+        gone = [row for row in self.deleted - self.survivors.keys() if self.is_known(row)]
+        for change, ids in (("added", added), ("removed", self.kb.ids(as_rows(gone)) if gone else [])):
+            values = sum(map(is_literal, ids))
+            self.counts[f"entities {change}"] += len(ids) - values
+            self.counts[f"values {change}"] += values
 
     def made(self) -> dict[str, int]:
         """The numbers of changes by kind, without zeros."""

@@ -75,14 +75,59 @@ def read_into(draft: Draft, part: UpdateSource, options: ReadOptions) -> Skips:
     if part.role in ("changes", "gone"):
         return _read_lines_into(draft, part, options)
     reading = open_reading(part.source, options)
-    read, cells = 0, _Cells()
+    read, cells, numbered = 0, _Cells(), _NumberedRows(draft, part.source)
     for batch in reading.batches():
+        if batch.kind == "names" and part.source.format == WIDE and part.role == "add":
+            numbered.compare(batch)
         read += _apply(draft, cells.put_off(batch) if part.source.format == WIDE else batch, part.role)
     read += sum(_apply(draft, batch, part.role) for batch in cells.settled(draft))
+    numbered.check(reading.skips)
     if not read:
         kind, lines = "rows" if part.source.kind == "any" else part.source.kind, reading.skips.lines
         raise NothingBuilt(f"{part.source.name}: no {kind} among its {lines:,} lines; is it the right file?")
     return reading.skips
+
+
+class _NumberedRows:
+    """The rows of a table without ids, whose numbers may be those of other rows that the knowledge base has."""
+
+    def __init__(self, draft: Draft, source: Source) -> None:
+        self.draft, self.source, self.end = draft, source, draft.end
+        self.alike: set[str] = set()
+        """The rows that have a name of their entity."""
+        self.unlike: dict[str, tuple[str, str]] = {}
+        """The rows with another name than their entity, and both names."""
+        self.new: dict[str, None] = {}
+        """The names of new entities."""
+
+    def compare(self, batch: RecordBatch) -> None:
+        """Compare the names of rows with those of the entities with their ids, before they are added."""
+        columns = [batch.table.column(name).to_pylist() for name in ("entity", "rank", "text")]
+        start = self.source.rows
+        rows = [(entity, text) for entity, rank, text in zip(*columns, strict=True)
+                if rank != ALIAS and entity.startswith(start) and entity[len(start):].isdigit()]  # fmt: skip
+        self.draft.expect(entity for entity, _ in rows)
+        for entity, text in rows:
+            row = self.draft.find(entity)
+            if row is None:
+                self.new[text] = None
+            elif row < self.end and (names := self.draft.names[row]):
+                if normal_form(text) in map(normal_form, names):
+                    self.alike.add(entity)
+                else:
+                    self.unlike.setdefault(entity, (text, next(iter(names))))
+
+    def check(self, skips: Skips) -> None:
+        """Raise WrongFormat if a row would change an entity with another name; note new namesakes."""
+        for entity, (text, name) in self.unlike.items():
+            if entity not in self.alike:
+                cure = "rename the file to add its rows as new entities, or use a column of ids"
+                problem = f"the row {text!r} has no id, and its number {entity!r} is that of {name!r}; {cure}"
+                raise WrongFormat(f"{self.source.name}: {problem}", path=str(self.source.path))
+        bearers = self.draft.bearers(list(islice(self.new, _CHANGES_AT_ONCE)))
+        if known := next((text for text in self.new if min(bearers.get(text.lower(), {self.end})) < self.end), None):
+            note = f"rows without an id are new entities, even if others have their names, such as {known!r}"
+            skips.note(f"{note}; build and update with a column of ids to match them", line=1)
 
 
 class _Cells:
