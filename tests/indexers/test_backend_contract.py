@@ -183,6 +183,10 @@ def test_nothing_is_similar_to_nothing_nor_to_what_is_too_long(tiny: KnowledgeBa
     assert tiny.similar(["one prefix of many words " * 24 + "firs"])[0] == []
 
 
+def test_one_short_name_is_not_similar_to_nothing() -> None:
+    assert MemoryKB([], [("a", "It")]).similar([""]) == [[]]
+
+
 @pytest.mark.parametrize("typo", TYPOS)
 def test_every_backend_finds_the_same_similar_names(sample: Answerer, sample_memory: Answerer, typo: str) -> None:
     assert sample.kb.similar([typo])[0] == sample_memory.kb.similar([typo])[0]

@@ -101,6 +101,7 @@ def test_a_relation_is_called_by_its_file_then_by_the_shortest_name(
         ("7", "key", "7"),
         ("7", "number", '"7"^^<http://www.w3.org/2001/XMLSchema#decimal>'),
         ("ada", "name", "Q2"),
+        ("ADA", "name", "Q2"),
         ("ada", "text", '"ada"'),
         ("ada", "key", '"ada"'),
         ("Bo", "name", '"Bo"'),

@@ -67,6 +67,14 @@ def test_words_with_spaces_are_one_object_and_noticed(objects: str) -> None:
     assert skips.notes == [f"file:1: an object with spaces, taken as one: {objects!r}; --list-separator ' ' splits it"]
 
 
+def test_a_separator_divides_objects_with_words_and_ids() -> None:
+    block = Block(b"Q1\tr\tx m.0abc|Q2\nQ1\tr\tx m.0abc\n", 1)
+    rows, skips = by_lines(block, fact_reader("|"))
+
+    assert rows.facts == [("Q1", "r", "x m.0abc"), ("Q1", "r", "Q2")]
+    assert kinds(skips) == {"an id of Freebase among words": (1, True)}
+
+
 @pytest.mark.parametrize("objects", ["/m/01 m.02", "ns:m.01 fb:m.02", f"{FB}m/01 m/02"])
 def test_every_spelling_of_freebases_ids_divides_objects(objects: str) -> None:
     assert [fact[2] for fact in read_facts(f"/m/01\tr\t{objects}")[0].facts] == ["m.01", "m.02"]

@@ -180,6 +180,11 @@ def test_what_is_no_vector_is_refused(
         make(given([0, 1], np.array(vectors, dtype=np.float32)))
 
 
+def test_groups_of_no_vectors_are_refused_too(embedded: EmbeddedKB) -> None:
+    with pytest.raises(VectorsMissing, match="none of its entities has a vector"):
+        write_vectors(embedded.path, embedded, given([0, 1], np.zeros((2, 2), dtype=np.float32)), kind="ivf")
+
+
 def test_vectors_are_found_when_the_kb_is_opened_again(
     embedded: EmbeddedKB, world: tuple[np.ndarray, np.ndarray, np.ndarray]
 ) -> None:

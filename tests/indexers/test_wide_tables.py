@@ -335,5 +335,6 @@ def test_wide_tables_are_unpacked_and_divided_as_others_are(tmp_path: Path) -> N
 
 def test_a_column_of_ids_that_holds_lists_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "p.parquet", {"id": [["P1"]], "label": ["Titin"]})
-    with pytest.raises(WrongFormat, match="the column 'id' holds lists, expected an id"):
+    with pytest.raises(WrongFormat, match="the column 'id' holds lists, expected an id") as raised:
         read(path, ReadOptions())
+    assert raised.value.facts["path"] == str(path)

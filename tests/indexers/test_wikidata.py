@@ -8,6 +8,8 @@ from urllib.parse import quote
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kbtools.errors import NothingBuilt, TooManyBadLines, WrongFormat
 from kbtools.indexers.building.build import BuildProgress, build
@@ -18,7 +20,7 @@ from kbtools.indexers.readers.reading import Keep, Reading, ReadOptions, Source
 from kbtools.indexers.readers.sources import BLOCK
 from kbtools.indexers.readers.wikidata import are_full
 from kbtools.indexers.readers.wikidata_entities import EntityParser
-from kbtools.indexers.readers.wikidata_values import SPELLINGS, WikidataValue
+from kbtools.indexers.readers.wikidata_values import SPELLINGS, WikidataValue, spell_address, spell_typed
 from kbtools.kb.ids import literal_text
 
 Rows = dict[str, list[tuple[Any, ...]]]
@@ -86,12 +88,54 @@ def types_of(kb: EmbeddedKB, entity_id: str) -> set[str]:
         ("time", {"time": "+1801-00-00T00:00:00Z", "precision": 6}, "2nd millennium"),
         ("time", {"time": "-13798000000-00-00T00:00:00Z", "precision": 3}, "about 13,798,000,000 years BCE"),
         ("globecoordinate", {"latitude": 48.85, "longitude": -2, "globe": f"{WD}entity/Q2"}, "48.85, -2"),
+        ("time", {"time": "+1800-00-00T00:00:00Z", "precision": 5}, "about 1,800 years"),
+        ("time", {"time": "+1789-00-00T00:00:00Z", "precision": 8}, "1780s"),
+        ("time", {"time": "-0044-00-00T00:00:00Z", "precision": 8}, "40s BCE"),
+        ("time", {"time": "+2100-00-00T00:00:00Z", "precision": 7}, "21st century"),
+        ("time", {"time": "+1200-00-00T00:00:00Z", "precision": 7}, "12th century"),
+        ("time", {"time": "+2300-00-00T00:00:00Z", "precision": 7}, "23rd century"),
+        ("time", {"time": "+1000-00-00T00:00:00Z", "precision": 6}, "1st millennium"),
+        ("time", {"time": "+1952-03-11T10:00:00Z", "precision": 14}, "1952-03-11"),
+        ("time", {"time": "+1952-03-00T00:00:00Z", "precision": 11}, "1952-03"),
+        ("time", {"time": "+1952-00-00T00:00:00Z", "precision": 10}, "1952"),
+        ("time", {"time": "+00000000476-09-04T00:00:00Z", "precision": 9}, "0476"),
+        ("quantity", {"amount": "+10", "unit": f"{WD}entity/Q11573"}, "10"),
+        ("globecoordinate", {"latitude": 1.5, "longitude": 2.25, "globe": f"{WD}entity/Q111"}, "1.5, 2.25"),
         ("wikibase-entityid", {"id": "Q42"}, "Q42"),
         ("wikibase-entityid", {"entity-type": "item", "numeric-id": 42}, "Q42"),
     ],
 )
 def test_a_value_prints_well(kind: str, value: Any, text: str) -> None:
     assert literal_text(SPELLINGS[kind](msgspec.convert(value, WikidataValue | str))) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "datatype", "spelt"),
+    [
+        ("1952-03-11T00:00:00Z", f"{XSD}dateTime", f'"1952-03-11"^^<{XSD}date>'),
+        ("-0043-03-15T00:00:00Z", f"{XSD}dateTime", f'"-0044-03-15"^^<{XSD}date>'),
+        ("0000-03-15T00:00:00Z", f"{XSD}dateTime", f'"-0001-03-15"^^<{XSD}date>'),
+        ("+3.50", f"{XSD}decimal", f'"3.50"^^<{XSD}decimal>'),
+        ("Point(2.25 48.5)", "http://a#wktLiteral", '"48.5, 2.25"'),
+        (f"<{WD}entity/Q111> point(2 48.5)", "http://a#wktLiteral", f'"48.5, 2"^^<{WD}entity/Q111>'),
+        ("Point(2 48)", f"{XSD}string", '"Point(2 48)"'),
+        ('a "b"', f"{XSD}string", r'"a \"b\""'),
+    ],
+)
+def test_a_literal_of_rdf_is_spelt_as_in_json(text: str, datatype: str, spelt: str) -> None:
+    assert spell_typed(text, datatype) == spelt
+
+
+@pytest.mark.parametrize(
+    ("address", "spelt"),
+    [
+        ("http://commons.wikimedia.org/wiki/Special:FilePath/A%20b_c.jpg", '"A b c.jpg"'),
+        ("http://commons.wikimedia.org/data/main/Data:X.map", '"Data:X.map"'),
+        ("https://a.example/b_c%20d", '"https://a.example/b_c%20d"'),
+    ],
+)
+def test_an_address_is_spelt_as_in_json(address: str, spelt: str) -> None:
+    assert spell_address(address) == spelt
 
 
 def test_an_item_gives_names_facts_and_types(tmp_path: Path) -> None:
@@ -339,6 +383,16 @@ def test_many_processes_read_what_one_does(monkeypatch: pytest.MonkeyPatch, exam
     whole = [row for batch in parsed.batches if batch.kind == "facts" for row in batch.table.to_pylist()]
     assert rows == whole
     assert reading.skips.lines == parsed.skips.lines
+
+
+@given(st.lists(st.lists(st.integers(-70_000, 140_000), max_size=5), max_size=4))
+def test_numbers_seen_before_are_those_of_a_set_in_a_byte_each(blocks: list[list[int]]) -> None:
+    seen, before = wikidata._SeenNumbers(), set[int]()
+    for numbers in blocks:
+        repeated = [number in before or number in numbers[:place] for place, number in enumerate(numbers)]
+        assert seen.add(np.array(numbers, dtype=np.int64)).tolist() == repeated
+        before.update(numbers)
+    assert len(seen.chunks) == len({number >> 16 for number in before})
 
 
 def test_blocks_a_line_short_of_full_are_worth_processes() -> None:
