@@ -77,6 +77,13 @@ def test_figures_are_of_the_code_of_today_or_say_why_not() -> None:
     assert {name: code for name, code in older.items() if code != today} == {}
 
 
+def test_the_command_of_every_record_is_a_script_of_the_benchmarks() -> None:
+    commands = {name: record["command"].split() for name, record in figures.read_records().items()}
+
+    scripts = {name: ROOT / words[1] for name, words in commands.items() if words != ["make", "bench"]}
+    assert {name: path for name, path in scripts.items() if not path.is_file()} == {}
+
+
 def test_a_table_may_have_two_columns_of_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = {"speed": {"columns": ["chain", "alone", "alone"], "rows": [["a", "1", "2"], ["b", "3", "4"]]}}
     monkeypatch.setattr(figures, "read_records", lambda: {"chain": {"tables": tables}})
