@@ -10,12 +10,15 @@ from kbtools.kb.ids import is_literal, literal_text
 from kbtools.ranking.score import DECIMALS
 from kbtools.text.function_words import AUXILIARIES, QUESTION_WORDS
 from kbtools.text.question import Question
-from kbtools.text.relation_words import relation_words
+from kbtools.text.relation_words import relation_words, stems_of
 
 _SUPERLATIVES = """biggest cheapest earliest fastest fewest greatest heaviest highest largest latest least longest
 lowest newest oldest richest shortest slowest smallest tallest youngest""".split()
 
 _ASKING = AUXILIARIES - {"am", "be", "been", "being"}
+
+_TRUTH = frozenset("yes no y n true false ja nein oui non si sí não sim nee".split())
+"""Values that answer a question for yes or no, if it names their relation: `is it open` of the column `Open`."""
 
 _TIME = re.compile(
     r"\d|\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|spring|autumn|fall|winter|"
@@ -63,7 +66,10 @@ def _doubt(result: Result) -> str | None:
     if several and asked:
         return f"the question asks for the {asked[0]}, and answers are not compared"
     if tokens[0].text in _ASKING and first.mention.start > tokens[0].start and "or" not in words:
-        return "the question asks for yes or no, and answers are facts"
+        told = all(literal_text(answer.id).casefold() in _TRUTH for answer in result.answers)
+        stems = {stem for word in named for stem in stems_of(word)}
+        if not (told and any(stems & stems_of(word) for word in words)):
+            return "the question asks for yes or no, and answers are facts"
     numbers = {word for word in named if word.isdigit()}
     if numbers and (others := [word for word in words if word.isdigit()]) and numbers.isdisjoint(others):
         return f"the question says {others[0]}, and the relation {min(numbers)}"

@@ -143,6 +143,7 @@ def test_what_facts_do_not_answer_is_doubtful_and_says_why(question: str, doubt:
 
 ROWS = [("ida", "born", '"before 1884"'), ("ida", "phone", '"0113 496 0000"'), ("ida", "weight", '"light"')]
 ROWS += [("ida", "boss", '"Rex Amin"'), ("ida", "room", '"12-14"'), ("ida", "age", '"ten"'), ("ida", "open", '"May"')]
+ROWS += [("ida", "smoker", '"No"'), ("rex", "smoker", '"often"')]
 ROWS += [("ida", "2000", '"5"'), ("ida", "score 2 2001", '"7"'), ("ida", "spouse", "rex")]
 TABLE = Answerer(MemoryKB(ROWS, [("ida", "Ida Holt"), ("rex", "1850")]))
 
@@ -161,6 +162,8 @@ TABLE = Answerer(MemoryKB(ROWS, [("ida", "Ida Holt"), ("rex", "1850")]))
         ("who is the spouse of ida holt", None),  # entities are not judged by their names
         ("how heavy is the weight of ida holt", "number"),
         ("how old is the age of ida holt", None),
+        ("does ida holt smoke", None),
+        ("does 1850 smoke", "yes or no"),
         ("what was ida holt in 2000", None),
         ("what was the score of ida holt in 2001", None),
         ("what was the score of ida holt in 1999", "1999"),
@@ -170,3 +173,9 @@ def test_values_of_another_kind_than_asked_for_are_doubtful(question: str, doubt
     result = TABLE.query(question, scorer="lexical")
     assert result.answered
     assert doubt is None if result.doubt is None else str(doubt) in result.doubt
+
+
+def test_a_truth_value_answers_only_for_the_relation_that_the_question_names() -> None:
+    kb = Answerer(MemoryKB([("pie", "vegan", '"yes"')], [("pie", "Leek Pie")]))
+    doubts = [kb.query(text, scorer="lexical").doubt for text in ("is leek pie vegan", "is leek pie japanese")]
+    assert doubts == [None, "the question asks for yes or no, and answers are facts"]
