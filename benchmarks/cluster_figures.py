@@ -29,6 +29,7 @@ import numpy as np
 from elasticsearch import Elasticsearch, helpers
 from fbsq import names_file, parse, questions
 from figures import show_table
+from measured import children_cpu
 
 from kbtools.answering.answerer import Answerer
 from kbtools.indexers.building.build import BuildProgress
@@ -47,6 +48,7 @@ from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.kb.contract import SimilarName
 from kbtools.kb.vector_index import EntityVectors, ExactVectors, recall
 from kbtools.linking.similarity import CLOSE_SIMILARITY
+from kbtools.processes import default_jobs
 from kbtools.pruning import UNGUIDED
 from kbtools.text.ngrams import ngrams
 from kbtools.text.normaliser import normal_form
@@ -190,6 +192,13 @@ def child(path: Path, facts: int, slowed: float, limit: float) -> None:
     print(json.dumps(told | {"seconds": time.perf_counter() - begun}))
 
 
+def cpu_seconds(cluster: Cluster) -> tuple[float, float]:
+    """Return the CPU seconds that this process with its children and the nodes of the cluster have spent."""
+    told = cluster.ask("GET", "/_nodes/stats/process", to="measure")["nodes"].values()
+    nodes = sum(node.get("process", {}).get("cpu", {}).get("total_in_millis", 0) for node in told) / 1000
+    return time.process_time() + children_cpu(), nodes
+
+
 def timed(action: Callable[[], object]) -> float:
     begun = time.perf_counter()
     action()
@@ -330,6 +339,8 @@ def main() -> None:
     parser.add_argument("--variants", type=Path, help="edits TAB variant TAB name")
     parser.add_argument("--asked", type=int, default=1_000, help="questions or variants, drawn at random")
     parser.add_argument("--documents", type=int, default=150_000, help="documents of the load")
+    parser.add_argument("--jobs", type=int, default=default_jobs(), help="processes of the whole load")
+    parser.add_argument("--codec", default="default", help="how the cluster compresses the whole load")
     parser.add_argument("--facts", type=int, default=5_000_000, help="facts of the load whose memory is measured")
     parser.add_argument("--only", default=SECTIONS)
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
@@ -353,10 +364,12 @@ def main() -> None:
             memory_figures(arguments.kb, arguments.facts, 10, 60)
         if wanted & {"linking", "fuzzy", "agreement", "throughput", "vectors"}:
             if not arguments.loaded:
-                options = LoadOptions(settings=IndexSettings(replicas=0))
-                begun = time.perf_counter()
+                options = LoadOptions(settings=IndexSettings(replicas=0, codec=arguments.codec), jobs=arguments.jobs)
+                begun, spent = time.perf_counter(), cpu_seconds(cluster)
                 load(kb, cluster, NAME, options=options, watch=BuildProgress())
-                say("load, whole", f"{time.perf_counter() - begun:.0f} s")
+                client, nodes = (after - before for before, after in zip(spent, cpu_seconds(cluster), strict=True))
+                parts = f"{client:.0f} CPU s of the client, {nodes:.0f} of the server"
+                say("load, whole", f"{time.perf_counter() - begun:.0f} s", parts)
             name = arguments.loaded or NAME
             opened = ElasticKB(name, cluster)
             for role in ROLES:

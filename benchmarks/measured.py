@@ -1,5 +1,6 @@
 """The knowledge base, models and test questions of `quality.py`, and the accuracy of a query."""
 
+import os
 from functools import cached_property
 from pathlib import Path
 
@@ -13,6 +14,11 @@ from kbtools.answering.questions import AnnotatedQuestion, read_annotated
 from kbtools.ranking.opened_system import OpenedSystem
 from kbtools.ranking.system import POPULARITY
 from kbtools.scorers.fitting.splits import Examples, read_examples
+
+
+def children_cpu() -> float:
+    """Return the CPU seconds of all processes that this one has waited for."""
+    return (spent := os.times()).children_user + spent.children_system
 
 
 class Measured:

@@ -8,7 +8,6 @@ OUT; below 1 it takes that share of each file.
 """
 
 import argparse
-import resource
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from fbsq import KINDS, SAMPLE, SMALL, parse, questions
 from figures import show_table
+from measured import children_cpu
 
 import kbtools
 from kbtools.answering.questions import read_questions
@@ -92,11 +92,6 @@ def time_questions(path: Path, texts: Sequence[str]) -> Iterator[tuple[str, str]
         answerer.kb.lookup(found)
         seconds.append(time.thread_time() - begun)
     yield "lookup of all n-grams of a question, p50", f"{1e6 * np.percentile(seconds, 50):.0f} CPU µs"
-
-
-def children_cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def repeated(path: Path, kind: str, times: float, folder: Path) -> Path:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from fbsq import parse
 from figures import show_table
+from measured import children_cpu
 
 import kbtools
 from kbtools.answering.answerer import Answerer
@@ -236,11 +237,6 @@ def timed(act: Callable[[], None]) -> float:
     before = children_cpu()
     act()
     return children_cpu() - before
-
-
-def children_cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def compare(without: KnowledgeBase, with_updates: KnowledgeBase, rows: EntityRows) -> dict[str, str]:

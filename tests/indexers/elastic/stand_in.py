@@ -97,6 +97,8 @@ class StandIn:
                 return [self.row(name, index) for name, index in self.find(pattern).items()]
             case _, ["_nodes", "http"]:
                 return {"nodes": {"one": {"http": {"max_content_length_in_bytes": 100 * 1024 * 1024}}}}
+            case _, ["_nodes", "stats", "process"]:
+                return {"nodes": {}}
             case _, ["_tasks", _]:
                 return {"completed": True}
             case _, ["_alias", alias]:
