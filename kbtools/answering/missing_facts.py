@@ -1,6 +1,6 @@
 """Questions for a relation that the knowledge base has, but not of the entity that is asked about."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from kbtools.kb.contract import KnowledgeBase
@@ -33,7 +33,7 @@ class MissingFacts:
     def rows_by_words(self) -> dict[tuple[str, ...], list[int]]:
         rows: dict[tuple[str, ...], list[int]] = {}
         for row, own in enumerate(self.labels):
-            for words in {tuple(relation_words(label)) for label in own}:
+            for words in {_singular(relation_words(label)) for label in own}:
                 rows.setdefault(words, []).append(row)
         return rows
 
@@ -45,7 +45,7 @@ class MissingFacts:
         link = ranking.links[int(pool.link_of_pair[first])]
         tokens = [token for token in ranking.question.tokens if token.is_word]
         words = [token.text for token in tokens if not link.start <= token.start < link.end]
-        named = {row for run in _runs(words) if run in self.rows_by_words for row in self.rows_of(run)}
+        named = {row for run in _runs(words) for row in self.rows_of(run)}
         if not named:
             return False
         # Relations read backwards follow the others, in the same order.
@@ -58,7 +58,12 @@ class MissingFacts:
 
     def rows_of(self, words: tuple[str, ...]) -> list[int]:
         """Return the relations that have these words as their name, none for words that say nothing."""
-        return [] if self.content.weak.issuperset(words) else self.rows_by_words[words]
+        return [] if self.content.weak.issuperset(words) else self.rows_by_words.get(_singular(words), [])
+
+
+def _singular(words: Sequence[str]) -> tuple[str, ...]:
+    """Return words without the ending of plurals, so that `partner` names `partners`."""
+    return tuple(word.removesuffix("s") for word in words)
 
 
 def _runs(words: list[str]) -> Iterator[tuple[str, ...]]:

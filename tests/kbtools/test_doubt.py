@@ -179,3 +179,10 @@ def test_a_truth_value_answers_only_for_the_relation_that_the_question_names() -
     kb = Answerer(MemoryKB([("pie", "vegan", '"yes"')], [("pie", "Leek Pie")]))
     doubts = [kb.query(text, scorer="lexical").doubt for text in ("is leek pie vegan", "is leek pie japanese")]
     assert doubts == [None, "the question asks for yes or no, and answers are facts"]
+
+
+@pytest.mark.parametrize("relation", ["partner", "partners"])
+def test_a_relation_that_another_entity_has_is_missing_in_either_number(relation: str) -> None:
+    kb = Answerer(MemoryKB([("a", "partners", '"Acme"'), ("b", "toll", '"Yes"')], [("b", "Tor Bridge")]))
+    result = kb.query(f"give the {relation} of tor bridge", scorer="lexical")
+    assert "does not have" in str(result.doubt)
