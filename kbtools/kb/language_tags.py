@@ -38,7 +38,7 @@ def listed(tags: Sequence[str], most: int = 20) -> str:
     return ", ".join(tags[:most]) + more
 
 
-def tags_for(wanted: str, known: Iterable[str]) -> list[str]:
+def tags_for(wanted: str, known: Collection[str]) -> list[str]:
     """Return the known tags that cover a language, nearest first: itself, less specific tags, its regions.
 
     The lookup of RFC 4647 accepts `de` for `de-AT`, its basic filtering `de-AT` for `de`.

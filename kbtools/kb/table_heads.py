@@ -27,7 +27,7 @@ ENTITY_ROLES = {
     "id": r"id|qid|mid|identifier|entity|subject|key|code|uri|iri",
     "name": r"name|label",
     "alias": (
-        r"(.* )?(alias(es)?|synon[iy]m(e|en|es|os?|i|s)?|also known as|aka|auch bekannt als|acronym|abbreviation|"
+        r"(.* )?(alias(es)?|s[iy]non[iy]m(e|en|es|os?|i|s)?|also known as|aka|auch bekannt als|acronym|abbreviation|"
         r"(short|other|alternative|andere) na(me|men|mes|am)|autres? noms?|otros? nombres?|outros? nomes?|altri nomi)"
         r"( .*)?"
     ),

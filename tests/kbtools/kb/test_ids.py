@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtools.kb.ids import canonical_id, canonical_property, is_literal, literal_text, unescape
+from kbtools.kb.ids import (
+    canonical_id,
+    canonical_property,
+    is_freebase,
+    is_literal,
+    literal_text,
+    other_spellings,
+    split_literal,
+    unescape,
+)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +42,7 @@ def test_every_spelling_of_an_id_is_one(spelling: str) -> None:
         ("www.freebase.com/film/film/genre", "film.film.genre"),
         ("<fb:film.film.genre>", "film.film.genre"),
         ("http://rdf.freebase.com/ns/film.film.genre", "film.film.genre"),
+        ("<fb:common>", "common"),
         ("/g/11b6", "g.11b6"),
         ("<http://www.wikidata.org/entity/Q42>", "http://www.wikidata.org/entity/Q42"),
         ("http://rdf.freebase.com/key/wikipedia.en", "http://rdf.freebase.com/key/wikipedia.en"),
@@ -97,6 +107,29 @@ def test_a_literal_gives_its_words(literal: str, text: str) -> None:
 def test_what_is_no_whole_literal_is_an_entity(entity_id: str) -> None:
     assert not is_literal(entity_id)
     assert literal_text(entity_id) == entity_id
+
+
+@pytest.mark.parametrize(
+    ("spelling", "freebase"),
+    [("m.01", True), ("/m/01", True), ("fb:film.film", True), ("Q42", False), ("m.data", False)],
+)
+def test_topics_and_urls_are_of_freebase(spelling: str, freebase: bool) -> None:
+    assert is_freebase(spelling) is freebase
+
+
+def test_ids_have_the_other_spellings_of_wikidata_and_of_known_prefixes() -> None:
+    entity, direct = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
+
+    assert other_spellings("wd:Q42") == ["Q42", f"{entity}Q42", f"{direct}Q42", "wd:Q42", "wdt:Q42"]
+    assert other_spellings(f"{direct}P31")[0] == "P31"
+    assert other_spellings("dbo:Book") == ["http://dbpedia.org/ontology/Book"]
+    assert [other_spellings(text) for text in ("Q0", "x:Book", "dbo", "m.01")] == [[]] * 4
+
+
+def test_a_literal_has_a_language() -> None:
+    assert split_literal('"Köln"@de') == ("Köln", "de")
+    assert split_literal('"1"^^<int>') == ("1", None)
+    assert split_literal("Köln") is None
 
 
 @given(st.lists(st.sampled_from(["\\", "u", "U", "d83d", "de00", "0041", "00", '"', "n", "x"])).map("".join))

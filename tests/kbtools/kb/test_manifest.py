@@ -14,11 +14,14 @@ from kbtools.kb.manifest import (
     Count,
     Manifest,
     SourceFile,
+    change_line,
     changes_text,
     counts_report,
     history_report,
     languages_report,
     size_text,
+    skipped_report,
+    statistics_report,
 )
 from kbtools.text.normaliser import NORMALISER_VERSION
 
@@ -127,3 +130,40 @@ def test_only_earlier_updates_are_summed_up() -> None:
         "update day 5: 5 facts added",
     ]
     assert len(lines) == 3 + LATEST + 1
+
+
+def test_other_counts_are_reported_with_their_meaning() -> None:
+    statistics = {name: 1_000 + number for number, name in enumerate(STATISTICS)}
+
+    lines = statistics_report(Manifest("own", {}, (), (1,), statistics)).split("\n")
+
+    assert [line.split("  ")[-1] for line in lines] == list(STATISTICS.values())
+    assert [line.split()[0] for line in lines] == [f"1,{number:03}" for number in range(len(STATISTICS))]
+
+
+def test_skipped_lines_and_notes_of_every_source_are_reported() -> None:
+    sources = (
+        SourceFile("a", "facts", 1, "x", 2_000, (("blank line", 1_500, "a:7"),), ("a:1: a header",)),
+        SourceFile("b", "names", 1, "x", 3, (("bad id", 1, "b:2"),)),
+    )
+
+    assert skipped_report(Manifest("own", {}, sources, (1,), {})).splitlines() == [
+        "skipped 1,500 of 2,000 lines: blank line; first: a:7",
+        "skipped 1 of 3 lines: bad id; first: b:2",
+        "noticed at a:1: a header",
+    ]
+    assert skipped_report(Manifest("own", {}, (), (1,), {})) == ""
+
+
+def test_a_change_without_counts_is_told_by_its_sources_and_size() -> None:
+    assert change_line(Change(UPDATE, "today", "a", "b", ("x", "y"), bytes=1_500)) == "update today from x, y: 1.5 KB"
+
+
+def test_a_manifest_with_files_of_a_segment_is_updated_and_has_its_own_spellings() -> None:
+    files, options = {"segment/facts": 1}, {"variants": {"mt": [["mt", "mount"]]}}
+    updated = Manifest("own", {}, (), (1,), {}, files=files, options=options)
+
+    assert updated.is_updated
+    assert updated.variants == options["variants"]
+    assert not Manifest("own", {}, (), (1,), {}, files={"segments": 1}).is_updated
+    assert not Manifest("own", {}, (), (1,), {}).variants

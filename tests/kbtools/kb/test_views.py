@@ -4,7 +4,7 @@ import copy
 import pickle
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -12,8 +12,11 @@ import pytest
 from kbtools.errors import IncomingMissing
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.memory import MemoryKB
-from kbtools.kb.contract import BackendDefaults, KnowledgeBase
-from kbtools.kb.views import BothWays, InLanguages, read_direction
+from kbtools.kb import views
+from kbtools.kb.contract import BackendDefaults, KnowledgeBase, SimilarName
+from kbtools.kb.language_tags import SpokenText
+from kbtools.kb.views import BothWays, CalledIn, InLanguages, question_languages, read_direction, relation_labels
+from kbtools.text.lexicons import language_of
 
 
 @pytest.fixture
@@ -101,6 +104,109 @@ def test_a_view_may_have_languages_and_inverse_relations(spoken: MemoryKB) -> No
     pairs = [(germany, 1), (cologne, 0), (cologne, 1)]
     assert [objects.tolist() for objects in german.objects_of(pairs)] == [[cologne], [germany], []]
     assert len({german.manifest.digest, InLanguages(spoken, "de").manifest.digest, spoken.manifest.digest}) == 3
+
+
+class Wide(MemoryKB):
+    """A knowledge base that remembers how many similar names and forms it was asked for."""
+
+    limits: ClassVar[list[int]] = []
+    options: ClassVar[list[dict[str, Any]]] = []
+
+    def similar(self, forms: Any, *, limit: int = 20, **options: Any) -> list[list[SimilarName]]:
+        self.limits.append(limit)
+        self.options.append(options)
+        return super().similar(forms, limit=limit, **options)
+
+    def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
+        self.limits.append(limit)
+        return super().forms_with_prefix(prefix, limit=limit)
+
+
+def test_similar_names_and_prefixes_of_a_language_are_as_many_as_asked_for() -> None:
+    languages = [("de", f"Solaris {number}") for number in range(30)] + [
+        ("en", f"Solarin {number}") for number in range(9)
+    ]
+    names = [(f"e{number}", name, tag) for number, (tag, name) in enumerate(languages)]
+    kb = Wide([("e0", "r", "e1")], names, language="de,en")
+    Wide.limits, Wide.options = [], []
+    view = InLanguages(kb, "en")
+
+    (few,), (usual,) = view.similar(["solaris 1"], limit=2), view.similar(["solaris 1"])
+
+    assert [name.form for name in few] == [name.form for name in usual][:2]
+    assert all(name.form.startswith("solarin") for name in usual)
+    assert view.forms_with_prefix("sol", limit=3) == ["solarin 0", "solarin 1", "solarin 2"]
+    assert Wide.limits == [8, 80, 12]
+    view.similar(["solaris 1"], cutoff=99.0, edits_only=True)
+    assert Wide.options[1:] == [{"cutoff": 80.0, "edits_only": False}, {"cutoff": 99.0, "edits_only": True}]
+
+
+class Worded(MemoryKB):
+    """A knowledge base whose relations have names in languages."""
+
+    @property
+    def relation_names(self) -> tuple[str | None, ...]:
+        return (SpokenText.of({"en": "made by", "de": "gemacht von", "de-at": "gmocht"}), "near", None)
+
+
+NAMES = [("a", "Elm", "de"), ("b", "Ash", "en"), ("c", "Oak", "fr"), ("d", "Fir", "de-at")]
+WORDED = Worded(
+    [("a", "made", "b"), ("a", "near", "b"), ("a", "of", "b")], NAMES, language="en,de,fr",
+    descriptions=[("a", SpokenText.of({"en": "a tree", "fr": "un arbre"})), ("b", "plain")],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("language", "labels", "languages"),
+    [
+        (None, [["made by"], ["near"], ["of"]], ()),
+        ("en", [["made by"], ["near"], ["of"]], ()),
+        ("de", [["gemacht von", "gmocht"], ["near", "near"], ["of", "of"]], ("de",)),
+        ("de,en", [["gemacht von", "gmocht", "made by"], ["near", "near"], ["of", "of"]], ("de", "en")),
+        ("fr", [["made by", "made by"], ["near", "near"], ["of", "of"]], ("fr",)),
+    ],
+)
+def test_relations_are_labelled_in_the_languages_of_questions(
+    language: str | None, labels: list[list[str]], languages: tuple[str, ...]
+) -> None:
+    kb: KnowledgeBase = InLanguages(WORDED, language) if language else WORDED  # type: ignore[assignment]
+
+    found = relation_labels(BothWays(kb))  # type: ignore[arg-type]
+
+    assert found == labels
+    assert question_languages(kb) == question_languages(BothWays(kb)) == languages  # type: ignore[arg-type]
+    if languages:
+        assert [language_of(label) for label in found[1]] == [*dict.fromkeys([*languages, "en"])]
+
+
+def test_questions_are_in_the_languages_of_names_unless_some_are_english() -> None:
+    def kb(*tags: str) -> MemoryKB:
+        return MemoryKB([("a", "r", "b")], [(f"e{tag}", f"Name {tag}", tag) for tag in tags], language="de,fr,en")
+
+    assert question_languages(kb("de", "fr", "mul", "")) == ("de", "fr")
+    assert [question_languages(kb(*tags)) for tags in (("de", "en-gb"), ("",), ("mul",), ())] == [()] * 4
+
+
+def test_descriptions_and_relations_are_told_in_a_language_and_names_are_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    view, rows = CalledIn(WORDED, "fr,de"), WORDED.entity_rows()
+    monkeypatch.setattr(views, "_NAMES_REMEMBERED", 2)
+
+    assert view.descriptions(rows) == ["un arbre", "plain", None, None]
+    assert view.relation_names == ("gemacht von", "near", None)
+    names = [view.names(rows[at : at + 1])[0] for at in (0, 1, 2, 3, 0)]
+    assert names == ["Elm", "Ash", "Oak", "Fir", "Elm"]
+    assert len(view.called) <= 3
+    found = InLanguages(WORDED, "de")
+    assert [sorted(found.lookup([form])) for form in ("elm", "ash", "fir", "oak", "elm")] == [
+        ["elm"],
+        [],
+        ["fir"],
+        [],
+        ["elm"],
+    ]
+    assert len(found.remembered) <= 3
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, lambda seen: pickle.loads(pickle.dumps(seen))])
