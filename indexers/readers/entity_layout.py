@@ -176,7 +176,10 @@ class EntityLayout:
             raise self.unfit(f"found the columns {header[:20]!r}, none of them {self.wide.subject!r}; change --id")
         assigned = {*self.wide.alias, *self.wide.type, *self.wide.description, *self.wide.link}
         by_plain = {plain_head(name): name for name in reversed(header) if name not in assigned}
-        usual = [by_plain[head] for head in ENTITY_ROLES["id"].split("|") if head in by_plain]
+        usual = [
+            name for head in ENTITY_ROLES["id"].split("|") if (name := by_plain.get(head, ""))
+            and (head not in _ALSO_VALUES or self.language or is_distinct(batch[name]))
+        ]  # fmt: skip
         ending = [name for plain, name in by_plain.items() if _CODE_HEAD.search(plain) and is_distinct(batch[name])]
         addressed = [
             name for name in header if name not in assigned and is_address(batch[name]) and is_distinct(batch[name])
@@ -226,6 +229,7 @@ class EntityLayout:
                     return name
         texts = [name for name in header if name in values or self.may_name(name, batch[name])]
         texts = [name for name in texts if pa.types.is_string(batch[name].type) and not is_value(batch[name])]
+        texts.sort(key=lambda name: _NUMBER_HEAD.search(plain_head(name)) is not None)
         # Where no column differs in nearly all rows, one that differs in half of them, as names of people do.
         return next((name for least in (0.9, 0.5) for name in texts if is_distinct(batch[name], least)), "")
 
@@ -366,6 +370,9 @@ _NAMES = 0.5
 
 _KEY = re.compile(r"\bids?$")
 """The end of heads of columns that hold keys, such as `boss_id`."""
+
+_ALSO_VALUES = frozenset(("code", "entity", "key", "subject"))
+"""Heads of ids only where no row repeats another: `Subject` may be that of a lesson."""
 
 _CODE_HEAD = re.compile(r" (id|code|key)$")
 _NUMBER_HEAD = re.compile(

@@ -319,6 +319,11 @@ def test_a_separator_that_is_named_divides_aliases_alone(tmp_path: Path) -> None
         ),
         (["Short name,City", "Owls,Ulm"], {}, "no id, rows are numbered; name 'Short name'; values 'City'"),
         (["Plant,Other names", "Elm,Ulme"], {}, "no id, rows are numbered; name 'Plant'; alias 'Other names'"),
+        (
+            ["Student,Subject,Mark", "Ann,Law,1", "Bob,Law,2", "Ann,Art,1"], {},
+            "no id, rows are numbered; name 'Student'; values 'Subject', 'Mark'",
+        ),
+        (["IATA,ICAO,Airport", "MUC,EDDM,Munich"], {}, "id 'IATA'; name 'Airport'; values 'ICAO'"),
         (["Symbol,Element,Group", "Au,Gold,11", "He,Helium,18"], {}, "id 'Symbol'; name 'Element'; values 'Group'"),
         (["Land,Symbol", "Ulm,lion", "Tal,bear"], {}, "no id, rows are numbered; name 'Land'; values 'Symbol'"),
         (["id,Name,tag,tag,tag", "1,Ann,p,q,r"], {}, "id 'id'; name 'Name'; values 'tag', 'tag 2', 'tag 3'"),
