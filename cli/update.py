@@ -17,7 +17,7 @@ from kbtools.cli.reading_options import SPELLINGS, reading_options
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates.update_sources import Role, UpdateSource
 from kbtools.indexers.updates.updating import update
-from kbtools.kb.manifest import changes_text
+from kbtools.kb.manifest import changes_text, skipped_text
 from kbtools.storage import temporary_folder
 
 _REMOVED = ("facts", "names", "types")
@@ -131,5 +131,5 @@ def _update_report(updated: UpdateResult) -> Iterator[str]:
     for missing in updated.missing:
         yield f"not there: {missing.count:,} {missing.kind}; first: {missing.first}"
     for skip in updated.skipped:
-        yield f"skipped {skip.count:,} of {skip.lines:,} lines: {skip.kind}; first: {skip.first}"
+        yield f"{skipped_text(skip.kind, skip.count, skip.lines)}; first: {skip.first}"
     yield from (f"noticed at {note}" for note in updated.notes)

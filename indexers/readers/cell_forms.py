@@ -1,5 +1,7 @@
 """The forms of cells in a table of entities: numbers, dates, addresses, ids, and signs for an empty cell."""
 
+import re
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -46,6 +48,17 @@ def is_address(column: pa.Array) -> bool:
         and len(texts)
         and pc.all(pc.match_substring_regex(texts, r"^\s*https?://www\.wikidata\.org/entity/Q\d+\s*$")).as_py()
     )
+
+
+def is_shaped(head: str, column: pa.Array) -> bool:
+    """Return whether a head with a digit has the form of most cells below it, as `C-1` above `C-2`."""
+    if not pa.types.is_string(column.type) or not re.search(r"\d", head):
+        return False
+    forms = [pa.array([head]), column.filter(pc.not_equal(pc.fill_null(column, ""), ""))]
+    for pattern, sign in ((r"\pL+", "a"), (r"\d", "9")):
+        forms = [pc.replace_substring_regex(form, pattern, sign) for form in forms]
+    alike = pc.sum(pc.equal(forms[1], forms[0][0])).as_py() or 0
+    return bool(len(forms[1]) > 1 and alike > 0.5 * len(forms[1]))
 
 
 def is_value(column: pa.Array) -> bool:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import RecordBatch, Skips, batch_of, repeated
-from kbtools.indexers.readers.cell_forms import PLACEHOLDER, is_address, is_distinct, is_value, spelt_values
+from kbtools.indexers.readers.cell_forms import PLACEHOLDER, is_address, is_distinct, is_shaped, is_value, spelt_values
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.marginal_rows import marginal_rows
 from kbtools.indexers.readers.reading import ReadOptions, Source
@@ -118,6 +118,10 @@ class EntityLayout:
             self.roles[name] = "id" if self.roles[name] == "id" else "name"
         if first:
             self.skips.note(self.report(batch), line=line)
+            alike = [name for name in batch.schema.names if is_shaped(name, batch[name])]
+            if alike and (alike[0] == batch.schema.names[0] or len(alike) == 1):
+                note = f"{alike[0]!r} is taken as a header, but looks like the cells below it; is the header missing?"
+                self.skips.note(note, line=line)
             self.note_lists(batch, line)
             self.note_links(batch, line)
 

@@ -166,11 +166,20 @@ def counts_report(manifest: Manifest) -> str:
 def skipped_report(manifest: Manifest) -> str:
     """Return each kind of skipped line with its first example, and each note, as text; empty without any."""
     lines = [
-        f"skipped {count:,} of {source.lines:,} lines: {kind}; first: {example}\n"
+        f"{skipped_text(kind, count, source.lines)}; first: {example}\n"
         for source in manifest.sources
         for kind, count, example in source.skipped
     ]
     return "".join(lines + [f"noticed at {note}\n" for source in manifest.sources for note in source.notes])
+
+
+def skipped_text(kind: str, count: int, lines: int) -> str:
+    """Return how many lines of a kind were skipped, or how many names or cells of lines that were read."""
+    if kind.startswith("name in a language"):
+        return f"left out {count:,} of the names: {kind}"
+    if kind.endswith(", left out"):
+        return f"left out {count:,} of the cells: {kind.removesuffix(', left out')}"
+    return f"skipped {count:,} of {lines:,} lines: {kind}"
 
 
 def statistics_report(manifest: Manifest) -> str:

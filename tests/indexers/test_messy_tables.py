@@ -344,6 +344,20 @@ def test_lists_are_noted_from_a_fifth_of_the_cells(tmp_path: Path, lists: int, n
 
 
 @pytest.mark.parametrize(
+    ("lines", "noted"),
+    [
+        (["C-1,Acme,Bonn", "C-2,Bolt,Tal", "C-3,Cray,Ulm"], True),
+        (["Acme,1998", "Bolt,2003", "Cray,1987"], True),
+        (["Country,1990,2000", "Ulm,1204,1310", "Tal,5403,5733"], False),
+        (["Stop,1401", "Ulm,06:15", "Tal,06:30"], False),
+        (["C-1,Acme", "C-2,Bolt"], False),
+    ],
+)
+def test_a_header_that_looks_like_a_row_is_noted(tmp_path: Path, lines: list[str], noted: bool) -> None:
+    assert any("header missing" in note for note in Table(tmp_path / "t.csv", lines).notes) is noted
+
+
+@pytest.mark.parametrize(
     ("boss", "link", "noted"), [("Ann", (), True), ("Eve", (), False), ("", (), False), ("Ann", ("Boss",), False)]
 )
 def test_names_of_rows_in_cells_are_noted(tmp_path: Path, boss: str, link: tuple[str, ...], noted: bool) -> None:

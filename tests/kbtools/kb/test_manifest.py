@@ -144,12 +144,15 @@ def test_other_counts_are_reported_with_their_meaning() -> None:
 def test_skipped_lines_and_notes_of_every_source_are_reported() -> None:
     sources = (
         SourceFile("a", "facts", 1, "x", 2_000, (("blank line", 1_500, "a:7"),), ("a:1: a header",)),
-        SourceFile("b", "names", 1, "x", 3, (("bad id", 1, "b:2"),)),
+        SourceFile("b", "names", 1, "x", 3, (("bad id", 1, "b:2"), ("no text under x, left out", 7, "b:1"))),
+        SourceFile("c", "names", 1, "x", 2, (("name in a language other than 'de'", 4, "c:1"),)),
     )
 
     assert skipped_report(Manifest("own", {}, sources, (1,), {})).splitlines() == [
         "skipped 1,500 of 2,000 lines: blank line; first: a:7",
         "skipped 1 of 3 lines: bad id; first: b:2",
+        "left out 7 of the cells: no text under x; first: b:1",
+        "left out 4 of the names: name in a language other than 'de'; first: c:1",
         "noticed at a:1: a header",
     ]
     assert skipped_report(Manifest("own", {}, (), (1,), {})) == ""
