@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+import shutil
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from threading import Event
+from threading import Event, current_thread
 from typing import Any
 
 import pytest
@@ -153,24 +154,98 @@ def test_a_job_whose_time_is_up_does_not_begin() -> None:
     assert begun == []
 
 
-def test_many_look_ups_leave_the_threads_of_short_questions_free(sample_path: Path) -> None:
-    workers = Workers()
-    weights = []
+QUESTIONS = {"questions": ["who wrote it", "who wrote the shining", "who"]}
+EXTENDED = {"ids": ["m.1", "m.2", "m.1"] * 10, "properties": [{"id": f"p{n}"} for n in range(10)] * 2}
+VALUED = {"query": "It", "properties": [{"pid": AUTHOR, "v": ["a", "b"]}, {"pid": AUTHOR, "v": []}]}
+
+
+def call_of(tool: str, **arguments: str) -> dict[str, Any]:
+    params = {"name": tool, "arguments": arguments}
+    return {"json": {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}}
+
+
+@pytest.mark.parametrize(
+    ("path", "sent", "characters"),
+    [
+        ("/api/query", {"params": {"question": "w" * 700}}, [700]),
+        ("/api/query", {"json": {"question": "who wrote it"}}, [12]),
+        ("/api/query", {"json": QUESTIONS}, [0, 21, 0]),
+        ("/api/lookup", {"params": {"name": "a" * 9_000}}, [9_000]),
+        ("/api/lookup", {"json": {"names": ["It", "a" * 700]}}, [0, 700, 0]),
+        ("/api/link", {"json": {"text": "it " * 1_000}}, [120]),
+        ("/api/teach", {"json": {"question": "who", "answer": "It"}}, [LONG + 1]),
+        ("/api/overview", {}, [LONG + 1]),
+        ("/api/info", {}, [0]),
+        ("/api/facts", {"params": {"id": "m.042xh"}}, [0]),
+        ("/reconcile", {"data": batch({"query": "It", "type": "book.book"}, queries=10)}, [400]),
+        ("/reconcile", {"data": batch({"query": "It"}, queries=100)}, [2_000]),
+        ("/reconcile", {"data": batch({"query": "a" * 1_000, "type": ["a", "b"]}, queries=1)}, [20 * 3 * 3]),
+        ("/reconcile", {"data": batch(VALUED, queries=1)}, [20 * (1 + 2 + 1)]),
+        ("/reconcile", {"params": {"query": "It", "type": "book.book"}}, [40]),
+        ("/reconcile", {"data": {"extend": json.dumps(EXTENDED)}}, [20 * 2]),
+        ("/reconcile", {}, [20]),
+        ("/reconcile/suggest/entity", {"params": {"prefix": "a" * 1_000, "cursor": 40}}, [20 * 4]),
+        ("/reconcile/suggest/entity", {"params": {"prefix": "a", "cursor": 9_000}}, [20 * 50]),
+        ("/reconcile/flyout/entity", {"params": {"id": "m.042xh"}}, [20]),
+        ("/reconcile/preview", {"params": {"id": "m.042xh"}}, [20]),
+        ("/reconcile/properties", {}, [20]),
+        ("/mcp", call_of("query", question="who wrote it"), [12]),
+        ("/mcp", call_of("link", text="it " * 1_000), [120]),
+        ("/mcp", call_of("show", id="m.042xh"), [0]),
+    ],
+)
+def test_the_work_of_a_request_is_counted_in_characters(
+    weighed: tuple[TestClient, list[float]], path: str, sent: dict[str, Any], characters: list[float]
+) -> None:
+    client, weights = weighed
+    weights.clear()
+
+    client.request(
+        "POST" if {"json", "data"} & {*sent} else "GET", path, headers={"accept": "application/json"}, **sent
+    )
+
+    assert weights == characters
+
+
+@pytest.fixture(scope="module")
+def weighed(sample_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, list[float]]]:
+    """Speak to an application, and collect the characters that the work of its requests counts as."""
+    workers, weights = Workers(), []
     run = workers.run
 
-    async def weighed(job: Any, *, characters: float = 0) -> Any:
-        weights.append(characters > LONG)
+    async def weigh(job: Any, *, characters: float = 0) -> Any:
+        weights.append(characters)
         return await run(job, characters=characters)
 
-    workers.run = weighed  # type: ignore[method-assign]  # the weight is what is observed
-    with TestClient(create_app(ServeSettings(kbs=(str(sample_path),)), workers=workers)) as client:
-        client.post("/reconcile", data=batch({"query": "It", "type": "book.book"}, queries=10))
-        client.post("/reconcile", data=batch({"query": "It"}, queries=100))
-        client.post("/reconcile", data={"extend": json.dumps({"ids": ["m.1"] * 10, "properties": [{"id": AUTHOR}]})})
-        client.get("/api/lookup", params={"name": "a" * 9_000})
-        client.get("/reconcile/suggest/entity", params={"prefix": "a", "cursor": 900})
+    workers.run = weigh  # type: ignore[method-assign]  # the weight is what is observed
+    folder = shutil.copytree(sample_path, tmp_path_factory.mktemp("weighed") / "sample.kb")
+    with TestClient(create_app(ServeSettings(kbs=(str(folder),), teach=True), workers=workers)) as client:
+        yield client, weights
 
-    assert weights == [False, True, False, True, True]
+
+@pytest.mark.parametrize(("characters", "thread"), [(LONG, "answer"), (LONG + 1, "long")])
+def test_long_work_has_a_thread_of_its_own(characters: int, thread: str) -> None:
+    name = asyncio.run(Workers().run(lambda: current_thread().name, characters=characters))
+
+    assert name.startswith(thread)
+
+
+@pytest.mark.parametrize(("characters", "accepted"), [(0, 3), (LONG + 1, 3)])
+def test_a_queue_takes_as_many_as_it_holds_and_is_emptied(characters: int, accepted: int) -> None:
+    workers, done = Workers(threads=1, waiting=3), Event()
+
+    async def ask() -> list[Any]:
+        asked = [asyncio.create_task(workers.run(done.wait, characters=characters)) for _ in range(5)]
+        await asyncio.sleep(0)
+        done.set()
+        return [*await asyncio.gather(*asked, return_exceptions=True), await workers.run(lambda: "later")]
+
+    outcomes = asyncio.run(asyncio.wait_for(ask(), 20))
+
+    assert outcomes[:accepted] == [True] * accepted
+    assert [type(outcome) for outcome in outcomes[accepted:-1]] == [ServerBusy] * 2
+    assert outcomes[-1] == "later"
+    assert set(workers.pending.values()) == {0}
 
 
 def test_long_answers_that_wait_never_fill_the_queue_of_short_ones() -> None:
