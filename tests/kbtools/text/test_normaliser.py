@@ -180,3 +180,30 @@ def text_of_words(text: str) -> str:
 @given(st.lists(ANY_TEXT | st.text(st.sampled_from("aB &-!\n"), max_size=6), max_size=4))
 def test_many_texts_have_the_normal_forms_of_each(texts: list[str]) -> None:
     assert normal_forms(texts) == list(map(normal_form, texts))
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("m\u03c5sic", "music"),
+        ("a\u03bdenue", "avenue"),
+        ("\u03bcouse", "mouse"),
+        ("mo\u03b7ey", "money"),
+        ("\u043cusic", "music"),
+        ("\u0432ook", "book"),
+        ("\u043douse", "house"),
+        ("\u0442able", "table"),
+        ("\u043b\u0430\u0434a", "\u043b\u0430\u0434\u0430"),
+        ("\u0430\u0435\u043e\u0440", "aeop"),
+        ("\u03bd\u03b7", "\u03bd\u03b7"),
+    ],
+)
+def test_a_word_of_letters_that_look_alike_is_of_one_script(text: str, normal: str) -> None:
+    assert normal_form(text) == normal
+
+
+@pytest.mark.parametrize(
+    "mark", ["\u093c", "\u094d", "\u0e38", "\u0eb8", "\u0f71", "\u0f72", "\u0f74", "\u093f", "\u0301"]
+)
+def test_vowel_signs_belong_to_the_spelling_and_accents_do_not(mark: str) -> None:
+    assert (normal_form(f"a{mark}b") == "ab") is (mark == "\u0301")

@@ -1,5 +1,7 @@
 """Questions: what is read of them, and the words around a mention."""
 
+import pytest
+
 from kbtools.text.question import MarkedQuestion, Question
 
 
@@ -46,3 +48,12 @@ def test_fewer_letters_are_read_of_scripts_without_spaces() -> None:
 
     assert (question.tokens[-1].end, question.unread) == (2_000, 3)
     assert Question.read("\u5b57" * 2_000).unread == 0
+
+
+def test_a_question_is_a_value_that_nobody_changes() -> None:
+    one, other = (MarkedQuestion(Question.read("who wrote dune"), 10, 14) for _ in range(2))
+
+    assert (one, hash(one)) == (other, hash(other))
+    for record, name in ((one, "start"), (one.question, "text")):
+        with pytest.raises(AttributeError):
+            setattr(record, name, 3)

@@ -31,6 +31,15 @@ def test_a_name_is_found_inside_a_run_of_letters(text: str, name: str) -> None:
     assert {text[ngram.start : ngram.end].casefold().replace("・", " ") for ngram in ngrams} == {name}
 
 
+def test_a_name_divided_by_a_dot_is_also_read_as_one_word() -> None:
+    every = every_ngram(Question.read("ジョン・レノンの妻"), lengths=LENGTHS)
+
+    spans = {
+        ngram.reading: (ngram.form, ngram.start, ngram.end) for ngram in every if (ngram.start, ngram.end) == (0, 7)
+    }
+    assert spans == {Form.NORMAL: ("ジョン レノン", 0, 7), Form.OTHERWISE: ("ジョンレノン", 0, 7)}
+
+
 def test_a_name_inside_a_run_has_two_to_twenty_four_characters() -> None:
     run = "一丁七万丈三上下不与丐丑专且世丘丙业丛东丝丞丢两严"
     forms = {ngram.form for ngram in every_ngram(Question.read(run + "的人口"), lengths=LENGTHS)}

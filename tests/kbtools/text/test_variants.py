@@ -202,3 +202,17 @@ def test_a_single_roman_letter_is_a_number_at_the_end_alone() -> None:
 
 def test_numbers_without_end_are_not_all_remembered() -> None:
     assert roman_value.cache_info().maxsize is not None
+
+
+SHORT = {
+    "avenue": "ave", "boulevard": "blvd", "doctor": "dr", "fort": "ft", "junior": "jr", "mister": "mr", "mount": "mt",
+    "number": "no", "part": "pt", "road": "rd", "saint": "st", "senior": "sr", "street": "st", "versus": "vs",
+    "volume": "vol", "brothers": "bros",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("word", "short"), SHORT.items())
+def test_a_word_and_its_abbreviation_are_one(word: str, short: str) -> None:
+    names = [f"Ada {word} Venn", f"Ada {short}. Venn"]
+
+    assert [set(name_forms(name)).isdisjoint(asked(text)) for name in names for text in names] == [False] * 4
