@@ -7,7 +7,8 @@ import pytest
 
 from kbtools.answering.answerer import Answerer
 from kbtools.indexers.folder.memory import MemoryKB
-from kbtools.linking.strict import invert, link_inverted
+from kbtools.linking.fuzzy import Misspelling
+from kbtools.linking.strict import invert, link_inverted, link_strictly
 from kbtools.text.ngrams import ngrams
 from kbtools.text.question import Question
 from tests.conftest import World
@@ -97,3 +98,15 @@ def test_of_inverted_names_the_longest_are_linked_and_no_name_without_its_articl
     links = link_inverted(kb, [ngrams(Question.read(text), lengths=[2, 3]) for text in texts])
 
     assert [[link.name for link in own] for own in links] == [["Vincent van Gogh"], []]
+
+
+def test_an_inverted_name_is_left_out_where_all_of_its_bearers_are_linked_already() -> None:
+    facts = [(entity, "r", "o") for entity in "ab"]
+    question = Question.read("rune venn orla")
+    links = {}
+    for bearers, names in {"both": ("a", "b"), "one": ("a",)}.items():
+        kb = MemoryKB(facts, [("a", "Orla Venn"), ("b", "Orla Venn"), *((entity, "Rune") for entity in names)])
+        links[bearers] = Misspelling(kb).links([question], strict=[link_strictly(kb, question)])[0]
+
+    assert [(link.name, len(link.entities)) for link in links["one"]] == [("Orla Venn", 2)]
+    assert links["both"] == []
