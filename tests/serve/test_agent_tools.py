@@ -142,3 +142,60 @@ def test_schemas_are_those_of_the_tools(opened: Answerer, sample_path: Path) -> 
     schemas = json.loads(result.stdout)
     assert [schema["function"]["name"] for schema in schemas] == TOOLS
     assert schemas[0]["function"]["parameters"]["required"] == ["name"]
+
+
+@pytest.mark.parametrize(("length", "shown"), [(160, "d" * 160), (161, "d" * 159 + "…"), (999, "d" * 159 + "…")])
+def test_an_agent_gets_at_most_160_characters_of_a_text(kites: Callable[..., Path], length: int, shown: str) -> None:
+    with open_kb(kites(descriptions=(("m.2", "d" * length),), language="en")) as kb:
+
+        async def ask(job: Callable[[Answerer], Any], /, *, characters: float) -> Any:
+            return job(kb)
+
+        async def call_tools() -> list[Any]:
+            async with Client(make_server(ask, name="kites")) as client:
+                card = await client.call_tool("show", {"id": "m.2"})
+                found = await client.call_tool("lookup", {"name": "Kite"})
+                return [card.structured_content["description"], found.structured_content["matches"][1]["description"]]
+
+        assert asyncio.run(call_tools()) == [shown, shown]
+
+
+@pytest.mark.parametrize(("limit", "count"), [(0, 1), (3, 3), (50, 50), (51, 50), (None, 5)])
+def test_an_agent_gets_at_most_fifty_rows_and_five_unless_it_asks(
+    make_kb: Callable[..., Any], new_world: Any, limit: int | None, count: int
+) -> None:
+    names = tuple((f"m.{number:02}", "Kite") for number in range(60))
+    facts = tuple(("m.00", f"r.{number:02}", "m.01") for number in range(60))
+    with open_kb(make_kb("embedded", new_world(facts, names)).path) as kb:
+
+        async def ask(job: Callable[[Answerer], Any], /, *, characters: float) -> Any:
+            return job(kb)
+
+        async def call_tools() -> list[int]:
+            more = {} if limit is None else {"limit": limit}
+            async with Client(make_server(ask, name="kites")) as client:
+                found = await client.call_tool("lookup", {"name": "Kite", **more})
+                facts = await client.call_tool("facts", {"id": "m.00", **more})
+                return [len(found.structured_content["matches"]), len(facts.structured_content["facts"])]
+
+        assert asyncio.run(call_tools()) == [count, 10 if limit is None else count]
+
+
+def test_readings_that_are_not_listed_are_counted(make_kb: Callable[..., Any], new_world: Any) -> None:
+    names = tuple((f"m.{number}", "Kite") for number in range(9))
+    facts = tuple((f"m.{number}", "author", f"m.{number}") for number in range(9))
+    with open_kb(make_kb("embedded", new_world(facts, names)).path) as kb:
+        result = kb.query("who is the author of kite", top=5, answers=5)
+
+        async def ask(job: Callable[[Answerer], Any], /, *, characters: float) -> Any:
+            return job(kb)
+
+        async def call_query() -> Any:
+            async with Client(make_server(ask, name="kites")) as client:
+                return (await client.call_tool("query", {"question": "who is the author of kite"})).structured_content
+
+        reply = asyncio.run(call_query())
+
+    assert (reply["sure"], reply["answers"], reply["reading"]) == (False, [], None)
+    assert all(reading.text in reply["note"] for reading in result.readings)
+    assert reply["note"].endswith(f"; and {result.readings_total - len(result.readings)} more")

@@ -1,6 +1,7 @@
 """The work of a request is bounded, ends when its time is up, and leaves threads free: counted in look-ups."""
 
 import asyncio
+import gc
 import json
 import shutil
 from collections.abc import Iterator
@@ -10,13 +11,15 @@ from threading import Event, current_thread
 from typing import Any
 
 import pytest
+from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from kbtools import deadline as deadline_module
 from kbtools.answering.answerer import Answerer
-from kbtools.errors import AnswerTooSlow, ServerBusy
+from kbtools.errors import AnswerTooSlow, RequestTooLarge, ServerBusy
 from kbtools.serve import workers as workers_module
 from kbtools.serve.app import create_app
+from kbtools.serve.parameters import read_body
 from kbtools.serve.reconciliation_queries import LOOK_UPS, read_batch
 from kbtools.serve.settings import ServeSettings
 from kbtools.serve.workers import LONG, LONG_WAITING, Workers
@@ -283,3 +286,53 @@ def test_a_cursor_beyond_the_last_suggestion_computes_nothing(client: TestClient
     answer = client.get("/reconcile/suggest/entity", params={"prefix": "a", "cursor": "999999999"})
 
     assert (answer.json(), look_ups) == ({"result": []}, [])
+
+
+MEGABYTE = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "length", "chunks"),
+    [(1, None, 1), (2, None, 2), (32, None, 32), (40, None, 33), (40, 40 * MEGABYTE, 0), (2, 2 * MEGABYTE, 2)],
+)
+def test_a_long_body_is_drained_to_a_limit(megabytes: int, length: int | None, chunks: int) -> None:
+    left = iter(range(megabytes - 1, -1, -1))
+    sent: list[int] = []
+
+    async def receive() -> dict[str, Any]:
+        sent.append(next(left))
+        return {"type": "http.request", "body": b"a" * MEGABYTE, "more_body": sent[-1] > 0}
+
+    headers = [(b"content-length", str(length).encode())] if length else []
+    request = Request({"type": "http", "method": "POST", "path": "/", "headers": headers}, receive)
+    try:
+        read = len(asyncio.run(read_body(request)))
+    except RequestTooLarge:
+        read = 0
+
+    assert (len(sent), read) == (chunks, MEGABYTE if megabytes == 1 else 0)
+
+
+def test_a_job_that_fails_after_its_client_is_gone_is_no_unretrieved_error() -> None:
+    workers, begun, done, told = Workers(), Event(), Event(), []
+
+    def fail() -> None:
+        begun.set()
+        done.wait(20)
+        raise ServerBusy("too late")
+
+    async def ask_and_leave() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda loop, context: told.append(context["message"]))
+        asked = asyncio.create_task(workers.run(fail))
+        await loop.run_in_executor(None, begun.wait)
+        asked.cancel()
+        await asyncio.gather(asked, return_exceptions=True)
+        done.set()
+        while workers.pending[workers.pool]:
+            await asyncio.sleep(0)
+        gc.collect()
+
+    asyncio.run(asyncio.wait_for(ask_and_leave(), 20))
+
+    assert told == []

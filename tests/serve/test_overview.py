@@ -1,5 +1,9 @@
 """The overview of a knowledge base: its questions are answered by the facts which they were made from."""
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
@@ -46,3 +50,72 @@ def test_a_relation_is_asked_for_in_plain_words(relation: str, question: str | N
 def test_a_link_without_a_place_for_the_id_is_refused() -> None:
     with pytest.raises(BadArgument, match=r"wikidata.org/wiki/\{id\}, found 'javascript:\{id\}'"):
         ServeSettings(kbs=("sample",), link="javascript:{id}")
+
+
+def overview_of(make_kb: Callable[..., Any], world: Any) -> dict[str, Any]:
+    answerer = Answerer(make_kb("embedded", world))
+    return make_overview(answerer, Vocabulary(answerer.kb))
+
+
+LONG = "The Long Name of a Kite That Nobody Reads"
+
+
+def test_each_relation_is_asked_about_once_those_of_entities_with_most_facts_first(
+    make_kb: Callable[..., Any], new_world: Any
+) -> None:
+    facts = (
+        *(("m.1", relation, f"m.{place}") for place, relation in enumerate(("writer", "owner", "colour"), 90)),
+        ("m.2", "writer", "m.7"),
+        ("m.3", "writer", "m.7"),
+        ("m.3", "maker", "m.8"),
+        *(("m.4", "reader", f"m.6{place}") for place in range(4)),
+        ("m.5", "pilot", "m.8"),
+    )
+    names = (("m.1", "Amber Kite"), ("m.2", "Blue Kite"), ("m.3", "Coral Kite"), ("m.4", "Dusk Kite"), ("m.5", LONG))
+
+    overview = overview_of(make_kb, new_world(facts, names))
+
+    assert (len(LONG), overview["types"], overview["languages"]) == (41, [], [])
+    assert sorted(overview["questions"]) == [
+        "what is the colour of Amber Kite?",
+        "what is the maker of Coral Kite?",
+        "what is the owner of Amber Kite?",
+        "what is the writer of Blue Kite?",
+    ]
+    assert overview["questions"][0].endswith("of Amber Kite?")
+
+
+def test_a_question_of_the_overview_has_the_name_of_its_relation(make_kb: Callable[..., Any], new_world: Any) -> None:
+    world = new_world((("Q1", "P50", "Q2"),), (("Q1", "Amber Kite"), ("P50", "author")))
+    kb = make_kb("embedded", world)
+    answerer = Answerer(kb)
+
+    questions = make_overview(answerer, Vocabulary(kb))["questions"]
+
+    assert questions == [question_about("Amber Kite", kb.relation_names[0] or kb.relations[0])]
+
+
+def test_shares_are_of_the_sampled_entities(
+    make_kb: Callable[..., Any], new_world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = tuple((f"m.{number}", "writer", f"m.{number + 1}") for number in range(9))
+    types = tuple((f"m.{number}", "kite") for number in range(4))
+    kb = make_kb("embedded", new_world(facts, (("m.1", "Kite"),), types))
+    monkeypatch.setattr("kbtools.serve.vocabulary._SAMPLED", 3)
+
+    overview = make_overview(Answerer(kb), Vocabulary(kb))
+
+    sample = Vocabulary(kb).sample
+    typed = int(np.isin(sample, kb.rows([f"m.{number}" for number in range(4)])).sum())
+    assert [(kind["id"], kind["share"]) for kind in overview["types"]] == [("kite", round(typed / 3, 6))]
+
+
+def test_languages_come_by_their_names_ties_by_tag(make_kb: Callable[..., Any], new_world: Any) -> None:
+    spoken = (("m.1", "Kite A", "fr"), ("m.1", "Kite B", "de"), ("m.2", "Kite C", "es"), ("m.1", "Kite D", "es"))
+    world = new_world((("m.1", "writer", "m.2"),), (("m.1", "Kite"),), spoken=spoken, language="en,fr,de,es")
+
+    tags = [language["language"] for language in overview_of(make_kb, world)["languages"]]
+
+    counts = Answerer(make_kb("embedded", world)).kb.manifest.languages
+    assert tags == sorted((tag for tag in counts if tag != "und"), key=lambda tag: (-counts[tag], tag))
+    assert len(tags) >= 3

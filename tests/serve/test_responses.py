@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -206,3 +207,63 @@ def test_settings_reach_the_page_and_the_parts(sample_path: Path, monkeypatch: p
 
     assert opened == [(str(sample_path), parts)]
     assert (info["link"], info["teach"]) == (link, True)
+
+
+class Balance(HTMLParser):
+    """Elements of HTML that are open; every end has to close the innermost one."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize(
+    ("path", "texts"),
+    [
+        ("/reconcile/preview?id=m.042xh", ["J. K. Rowling", "m.042xh"]),
+        ("/reconcile/flyout/entity?id=m.042xh", ["J. K. Rowling", "m.042xh"]),
+        ("/reconcile/flyout/type?id=book.author", ["book.author", "people.person"]),
+        ("/reconcile/flyout/property?id=book.written_work.author", ["book.written_work.author"]),
+        ("/reconcile/preview?id=m.0nobody", ["not found", "no entity has the id"]),
+    ],
+)
+def test_pages_and_flyouts_close_every_element(client: TestClient, path: str, texts: list[str]) -> None:
+    answer = client.get(path)
+
+    html = answer.json()["html"] if "flyout" in path else answer.text
+    assert Balance(html).open == []
+    assert [text for text in texts if text not in html] == []
+
+
+def test_every_operation_is_described_whole(client: TestClient) -> None:
+    described = client.get("/openapi.json").json()
+
+    operations = [operation for methods in described["paths"].values() for operation in methods.values()]
+    ids = [operation["operationId"] for operation in operations]
+    assert len(set(ids)) == len(ids)
+    for operation in operations:
+        assert operation["summary"]
+        assert operation["responses"].keys() == {"200", "default"}
+        for status, schema in operation["responses"].items():
+            assert schema["description"]
+            (name,) = {content["schema"]["$ref"] for content in schema["content"].values()}
+            assert name.removeprefix("#/components/schemas/") in described["components"]["schemas"]
+            assert ("Error" in name) is (status == "default")
+    posts = {path: methods["post"] for path, methods in described["paths"].items() if "post" in methods}
+    assert {path: sorted(post["responses"]["200"]["content"]) for path, post in posts.items()} == {
+        "/api/query": ["application/json", "application/jsonl"],
+        "/api/lookup": ["application/json", "application/jsonl"],
+        "/api/link": ["application/json"],
+        "/api/teach": ["application/json"],
+    }
+    schema = posts["/api/teach"]["requestBody"]["content"]["application/json"]["schema"]
+    assert (schema["required"], schema["additionalProperties"]) == (["question"], False)

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import resource
 import signal
 import socket
 import subprocess
@@ -9,12 +10,13 @@ import sys
 import urllib.request
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
 
 from kbtools.cli.main import main
-from kbtools.serve.server import listen, raise_open_files
+from kbtools.serve.server import _BoundedProtocol, listen, raise_open_files
 from tests.serve.conftest import KBTOOLS, RunningServer, announced, serving
 
 QUESTION = "/api/query?question=who+wrote+it&top=1"
@@ -201,6 +203,43 @@ def test_a_connection_sends_each_packet_at_once() -> None:
         connection, _ = listener.accept()
         with connection:
             assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+@pytest.mark.parametrize(
+    ("began", "closing", "closed"), [(False, False, 1), (False, True, 0), (True, False, 0), (True, True, 0)]
+)
+def test_a_connection_is_closed_for_silence_before_its_first_request_alone(
+    began: bool, closing: bool, closed: int
+) -> None:
+    transport = Mock(is_closing=Mock(return_value=closing))
+    protocol = object.__new__(_BoundedProtocol)
+    protocol.transport, protocol.cycle = transport, Mock() if began else None
+
+    protocol.close_without_head()
+
+    assert transport.close.call_count == closed
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "raised"),
+    [
+        (1_024, 4_096, (4_096, 4_096)),
+        (1_024, 1_000_000, (65_536, 1_000_000)),
+        (1_024, resource.RLIM_INFINITY, (65_536, resource.RLIM_INFINITY)),
+        (100_000, 1_000_000, None),
+        (resource.RLIM_INFINITY, resource.RLIM_INFINITY, None),
+    ],
+)
+def test_the_limit_of_connections_is_raised_as_far_as_allowed(
+    soft: int, hard: int, raised: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, limits: asked.append(limits))
+
+    raise_open_files()
+
+    assert asked == ([raised] if raised else [])
 
 
 def test_a_port_that_is_taken_is_one_sentence(server: RunningServer, sample_path: Path) -> None:

@@ -143,3 +143,78 @@ def test_the_own_linker_of_spacy_runs_and_is_saved(sample_path: Path, tmp_path: 
 
     assert [ent.kb_id_ for ent in linked.ents] == ["m.0jt90f5"]
     assert next(iter(kb.get_candidates(linked[0:2]))).entity_ == "m.0jt90f5"
+
+
+@pytest.mark.parametrize(
+    ("threshold", "linked"), [(0.0, True), (0.3, True), (0.9, False)], ids=["none", "below its score", "above it"]
+)
+def test_an_entity_gets_an_id_from_the_threshold_on(sample_path: Path, threshold: float, linked: bool) -> None:
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("entity_ruler").add_patterns([{"label": "WORK", "pattern": "Harry Potter"}])
+    pipeline.add_pipe("kbtools_linker", config={"kb": str(sample_path), "threshold": threshold, "limit": 1})
+
+    (ent,) = pipeline("She reads Harry Potter .").ents
+
+    assert bool(ent.kb_id_) is linked
+    assert [candidate["id"] for candidate in ent._.kbtools] == ["m.078ffw"]
+
+
+def test_a_name_that_is_only_similar_is_less_certain(sample_path: Path) -> None:
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": "Stephen Kingg"}])
+    linker = pipeline.add_pipe("kbtools_linker", config={"kb": str(sample_path), "threshold": 0.98})
+
+    ids = []
+    for threshold in (0.98, 0.9):
+        linker.threshold = threshold
+        (ent,) = pipeline("Stephen Kingg").ents
+        ids.append(ent.kb_id_)
+
+    assert ids == ["", "m.0jt90f5"]
+    assert 90 < ent._.kbtools[0]["similarity"] < 98
+
+
+def test_mentions_have_the_label_threshold_and_limit_of_the_component(sample_path: Path) -> None:
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("kbtools_linker", config={"kb": str(sample_path), "label": "THING", "threshold": 0.0, "limit": 1})
+    strict = spacy.blank("en")
+    strict.add_pipe("kbtools_linker", config={"kb": str(sample_path), "threshold": 1.0})
+
+    doc = pipeline("She reads Harry Potter.")
+
+    assert [(ent.text, ent.label_, len(ent._.kbtools)) for ent in doc.ents] == [("Harry Potter", "THING", 1)]
+    assert strict("She reads Harry Potter.").ents == ()
+
+
+def test_a_span_is_widened_to_whole_tokens(sample_path: Path) -> None:
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("kbtools_linker", config={"kb": str(sample_path)})
+    words, spaces = ["by", "Stephen", "Kings", "!"], [True, True, False, False]
+    doc = spacy.tokens.Doc(pipeline.vocab, words=["by", "Stephen", "King/", "!"], spaces=spaces)
+
+    assert words[1] == "Stephen"
+    assert [ent.text for ent in pipeline.get_pipe("kbtools_linker")(doc).ents] == ["Stephen King/"]
+
+
+def test_a_saved_knowledge_base_keeps_its_limit_and_its_vectors_their_length(kites: Any) -> None:
+    from kbtools.answering.answerer import open_kb
+    from kbtools.indexers.folder.faiss_index import write_vectors
+    from kbtools.kb.vector_index import EntityVectors
+    from kbtools.serve.spacy_linker import SpacyKnowledgeBase
+
+    folder = kites(aliases=(("m.9", "The Kite"),), language="en")
+    with open_kb(folder) as answerer:
+        table = np.array([[3.0, 4.0, 0.0]], dtype=np.float32)
+        (row,) = answerer.kb.rows(["m.1"])
+        vectors = EntityVectors(np.array([row], dtype=np.uint32), 3, lambda rows: table[rows - row])
+        write_vectors(folder, answerer.kb, vectors)
+    vocab = spacy.blank("en").vocab
+    kb = SpacyKnowledgeBase(vocab, str(folder), limit=1)
+
+    loaded = SpacyKnowledgeBase(vocab, str(folder)).from_bytes(kb.to_bytes())
+
+    (candidate,) = loaded.get_candidates(spacy.blank("en")("The Iron Kite")[:])
+    assert (loaded.limit, loaded.entity_vector_length, candidate.alias_) == (1, 3, "The Iron Kite")
+    assert loaded.get_vector("m.1") == pytest.approx([0.6, 0.8, 0.0])
+    assert loaded.get_vector("m.9") == loaded.get_vector("m.99") == [0.0] * 3
+    assert [one.entity_ for one in loaded.get_candidates(spacy.blank("en")("Kite")[:])] == ["m.1"]

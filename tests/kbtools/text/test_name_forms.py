@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtools.text.normaliser import normal_form
-from kbtools.text.rewritings import join_apostrophes
+from kbtools.text.rewritings import join_apostrophes, read_date
 from kbtools.text.rungs import Form
-from kbtools.text.variants import name_forms
+from kbtools.text.variants import core_form, name_forms
 
 NAME = st.text(st.one_of(st.characters(), st.sampled_from("aB1 '’,()[]&;#u0e4.\u200b")), max_size=14)
 
@@ -65,6 +65,29 @@ NAME = st.text(st.one_of(st.characters(), st.sampled_from("aB1 '’,()[]&;#u0e4.
         ("AT&T", {"at and t": Form.NORMAL, "att": Form.OTHERWISE}),
         ("Joan P. Strelow", {"joan p strelow": Form.NORMAL, "joan strelow": Form.SHORTENED}),
         ("&#233;t&#233;", {"and 233 t and 233": Form.NORMAL, "ete": Form.ESCAPE}),
+        ("Iron the Kite II", {"iron the kite ii": Form.NORMAL, "iron the kite 2": Form.OTHERWISE}),
+        ("An Iron Kite", {"an iron kite": Form.NORMAL, "iron kite": Form.ARTICLE}),
+        (
+            "Five Kites Incorporated",
+            {
+                "five kites incorporated": Form.NORMAL,
+                "5 kites incorporated": Form.OTHERWISE,
+                "five kites inc": Form.OTHERWISE,
+                "5 kites inc": Form.OTHERWISE,
+            },
+        ),
+        (
+            "Venn GmbH Aktiengesellschaft",
+            {"venn gmbh aktiengesellschaft": Form.NORMAL, "venn gmbh ag": Form.OTHERWISE},
+        ),
+        ("PT Venn Kite", {"pt venn kite": Form.NORMAL, "venn kite pt": Form.OTHERWISE}),
+        ("Bad Company", {"bad company": Form.NORMAL}),
+        ("May 31", {"may 31": Form.NORMAL, "may31": Form.OTHERWISE, "31 may": Form.OTHERWISE}),
+        ("Feb 32", {"feb 32": Form.NORMAL, "feb32": Form.OTHERWISE}),
+        (
+            "2 February 2001",
+            {"2 february 2001": Form.NORMAL, "february 2 2001": Form.OTHERWISE, "2001 02 02": Form.OTHERWISE},
+        ),
         ("!!!", {"!!!": Form.NORMAL}),
         ("", {}),
         (" \u200b", {}),
@@ -106,3 +129,58 @@ def test_apostrophes_inside_words_are_joined(text: str, joined: str) -> None:
 @pytest.mark.parametrize("name", ["(" * 50_000, "(" + " " * 50_000 + "x", "&" * 50_000, "'" * 50_000, "x, " * 50_000])
 def test_a_long_name_of_awkward_characters_is_no_trap(name: str) -> None:
     assert normal_form(name) in name_forms(name)
+
+
+@pytest.mark.parametrize(
+    ("legal", "short"),
+    [
+        ("Corporation", "corp"), ("Incorporated", "inc"), ("Limited Liability Company", "llc"),
+        ("Public Limited Company", "plc"), ("Limited Partnership", "lp"), ("Limited", "ltd"), ("Company", "co"),
+        ("Limited Company", "ltd"), ("Gesellschaft mit beschränkter Haftung", "gmbh"), ("Aktiengesellschaft", "ag"),
+        ("Kommanditgesellschaft", "kg"), ("Société Anonyme", "sa"), ("Sociedad Anónima", "sa"),
+        ("Sociedade Anônima", "sa"), ("Società per azioni", "spa"), ("Aktiebolag", "ab"), ("Osakeyhtiö", "oy"),
+        ("Società a responsabilità limitata", "srl"), ("Société à responsabilité limitée", "sarl"),
+        ("Naamloze Vennootschap", "nv"), ("Besloten Vennootschap", "bv"),
+    ],
+)  # fmt: skip
+def test_a_legal_form_may_be_abbreviated_or_left_out(legal: str, short: str) -> None:
+    assert name_forms(f"Ada Venn {legal}")[f"ada venn {short}"] is Form.OTHERWISE
+    assert core_form(f"Ada Venn {legal}") == core_form(f"Ada Venn {short}") == "ada venn"
+
+
+@pytest.mark.parametrize(
+    ("name", "core"),
+    [
+        ("Venn Kite Co", "venn kite"),
+        ("Kite Co", "kite co"),
+        ("Kite Inc", "kite"),
+        ("Kite GmbH", "kite"),
+        ("The Company", "the company"),
+        ("X Inc", "x inc"),
+        ("PT Venn Kite", "venn kite"),
+        ("Five Kites Incorporated", "5 kites"),
+        ("Iron Kite II", "iron kite 2"),
+    ],
+)
+def test_the_core_of_a_name_is_without_its_legal_form(name: str, core: str) -> None:
+    assert core_form(name) == core
+
+
+@pytest.mark.parametrize(
+    ("form", "date"),
+    [
+        ("february 3 2001", ("2001", "02", "03")),
+        ("feb 3rd 2001", ("2001", "02", "03")),
+        ("22nd of december 1999", ("1999", "12", "22")),
+        ("3 march", ("03", "03")),
+        ("31 may 1999", ("1999", "05", "31")),
+        ("2001 12 31", ("2001", "12", "31")),
+        ("2001 13 01", ()),
+        ("32 may 1999", ()),
+        ("0 may 1999", ()),
+        ("may", ()),
+        ("may 1999", ()),
+    ],
+)
+def test_a_date_is_read_in_any_order(form: str, date: tuple[str, ...]) -> None:
+    assert read_date(form) == date
