@@ -102,3 +102,9 @@ def test_a_tagger_that_breaks_its_contract_is_named(
 
     with pytest.raises(BrokenPlugin, match=sentence):
         answerer.query("who wrote dune", pruning=pruning)
+
+
+def test_the_room_offers_what_it_names() -> None:
+    import kbtools.pruning as room
+
+    assert [name for name in room.__all__ if not hasattr(room, name)] == []

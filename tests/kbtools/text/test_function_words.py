@@ -40,7 +40,17 @@ def test_a_word_may_be_a_form_of_others(word: str, bases: set[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "level"), [("the", FUNCTION), ("time", VERY_COMMON), ("xyzzy", UNKNOWN), ("timeness", VERY_COMMON)]
+    ("word", "level"),
+    [
+        ("the", FUNCTION),
+        ("time", VERY_COMMON),
+        ("xyzzy", UNKNOWN),
+        ("timeness", VERY_COMMON),
+        ("ability", VERY_COMMON),
+        ("aardvark", COMMON),
+        ("abdomen", ORDINARY),
+        ("abdomens", ORDINARY),
+    ],
 )
 def test_words_are_common_by_themselves_or_as_a_form(word: str, level: int) -> None:
     assert commonness(word) == level

@@ -24,11 +24,11 @@ def test_a_word_of_a_question_hints_at_words_of_relations() -> None:
 
 
 def test_an_umlaut_may_be_spelt_with_two_letters_in_german_alone() -> None:
-    hints = {"de": {"laender": ["x"], "lander": ["y"]}, "fr": {"laender": ["x"]}}
+    hints = {"de": {"laender": ["x"], "lander": ["y"], "grosse": ["z"], "hute": ["h"]}, "fr": {"laender": ["x"]}}
 
     german, french = (lexicon(tag)._replace(hints=words) for tag, words in hints.items())
 
-    assert [german.hinted(word) for word in ("laender", "lander")] == [["y"], ["y"]]
+    assert [german.hinted(word) for word in ("laender", "lander", "groesse", "huete")] == [["y"], ["y"], ["z"], ["h"]]
     assert french.hinted("laender") == ["x"]
 
 

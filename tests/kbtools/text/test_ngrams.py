@@ -154,3 +154,8 @@ def test_a_long_question_costs_no_more_than_its_length(text: str) -> None:
 
 def test_a_run_longer_than_any_name_is_asked_for_in_parts_alone() -> None:
     assert max(map(len, forms("?" * 40))) == 16
+
+
+@pytest.mark.parametrize(("marks", "read"), [(256, True), (257, False)])
+def test_a_run_of_punctuation_has_at_most_256_marks(marks: int, read: bool) -> None:
+    assert bool(ngrams(Question.read("!" * marks), lengths=[1])) is read

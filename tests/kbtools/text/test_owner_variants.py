@@ -77,3 +77,9 @@ def test_a_line_of_another_kind_is_named(tmp_path: Path, line: str) -> None:
 def test_a_missing_table_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         read_variants(tmp_path / "none.tsv")
+
+
+def test_a_table_may_begin_with_a_byte_order_mark_and_have_commas(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_bytes("\ufeffbig apple,New York\n\nGrößer , Groesser\n".encode())
+
+    assert read_variants(tmp_path / "table.csv") == [("big apple", "New York"), ("Größer", "Groesser")]

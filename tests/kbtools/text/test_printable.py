@@ -21,6 +21,11 @@ TEXT = st.text(st.one_of(st.characters(), st.sampled_from("a \n\x1b\u202e\u2066\
         ("\x7f\x80\x9f\xa0é", "\\x7f\\x80\\x9f\xa0é"),
         ("\udcff", "\\udcff"),
         ("plain text", "plain text"),
+        *(
+            (mark, f"\\u{ord(mark):04x}")
+            for mark in "\u061c\u200e\u200f\u202a\u202e\u2066\u2069\u2028\u2029\ud800\udfff"
+        ),
+        *((mark, mark) for mark in " ~\xa0\u2027\u202f\u2065\u206a\ud7ff\ue000"),
     ],
 )
 def test_what_a_terminal_would_obey_is_escaped(text: str, shown: str) -> None:

@@ -106,6 +106,18 @@ def test_the_kind_of_an_answer_stands_behind_the_question_word(question: str, ki
         ("towns", {"town", "towns", "cityt", "locat"}),
         ("where", {"where", "city", "count", "locat", "place", "regio"}),
         ("novelists", {"novel"}),
+        ("singer", {"singe", "artis"}),
+        ("musicians", {"music", "artis"}),
+        ("band", {"band", "artis", "group"}),
+        ("books", {"book", "books", "work", "writt"}),
+        ("games", {"game", "games", "video"}),
+        ("show", {"show", "progr"}),
+        ("songs", {"song", "songs", "compo", "recor", "track"}),
+        ("cities", {"citie", "cityt", "locat"}),
+        ("people", {"peopl", "perso"}),
+        ("person", {"perso", "human", "peopl"}),
+        ("actor", {"actor", "perso"}),
+        ("who", {"who", "actor", "artis", "autho", "human", "peopl", "perso", "polit"}),
     ],
 )
 def test_a_kind_has_the_stems_of_its_words_and_of_the_types_it_means(kind: str, meant: set[str]) -> None:

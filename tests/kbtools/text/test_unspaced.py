@@ -79,6 +79,8 @@ def test_no_ngram_comes_twice(text: str) -> None:
         ("xyzzy", []),
         ("xyzzy'q", []),
         ("because", []),
+        ("aardvark", []),
+        ("abdomen", ["ab domen", "abd omen", "abdo men", "abdom en"]),
         ("x" * 24, [f"{'x' * at} {'x' * (24 - at)}" for at in range(2, 23)]),
         ("x" * 25, []),
     ],
