@@ -200,7 +200,7 @@ def test_settings_reach_the_page_and_the_parts(sample_path: Path, monkeypatch: p
         return open_kb(kb)
 
     monkeypatch.setattr("kbtools.serve.live_kb.open_kb", open_noted)
-    parts = {"models": "m", "tagger": "t", "device": "cuda", "trust_plugins": True, "backend": "memory"}
+    parts: dict[str, Any] = {"models": "m", "tagger": "t", "device": "cuda", "trust_plugins": True, "backend": "memory"}
     link = "https://a.example/{id}"
     with TestClient(create_app(ServeSettings(kbs=(str(sample_path),), link=link, teach=True, **parts))) as client:
         info = client.get("/api/info").json()

@@ -167,6 +167,13 @@ def pools_of(kb: MemoryKB, texts: list[str]) -> Pools:
             },
         ),
         ([TaughtQuestion("lamp", "c", "pilot")], {}),
+        (
+            [ONE, OTHER, OTHER._replace(question="und wer")],
+            {
+                **{("a", relation): [SUBJECT_GAIN * np.log(2)] * 2 for relation in ("pilot", "maker")},
+                **{("b", relation): [SUBJECT_GAIN * np.log(3)] * 2 for relation in ("pilot", "maker")},
+            },
+        ),
     ],
 )
 def test_taught_subjects_gain_by_their_number_and_the_same_question_gets_its_pair(
