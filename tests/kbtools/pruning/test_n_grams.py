@@ -13,10 +13,11 @@ from evaluation import mention_coverage, pruning_figures
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import read_annotated
 from kbtools.errors import BrokenPlugin, ModelMissing, UnknownPlugin
+from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.strict import link_strictly
 from kbtools.pruning import DEFAULT, UNGUIDED, make_pruner, n_gram
-from kbtools.pruning.n_gram import longest
+from kbtools.pruning.n_gram import NGramIdf, longest
 from kbtools.ranking.pools import gather_pool, order_links
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung
@@ -268,3 +269,28 @@ def test_fbsq_subjects_are_covered_and_n_gram_plus_halves_the_pool(fbsq: Answere
     assert figures["n-gram"].recalled / figures["n-gram"].named >= 0.95
     assert figures["n-gram+"].recalled / figures["n-gram+"].named >= 0.945
     assert figures["n-gram+"].mean_pool <= figures["n-gram"].mean_pool / 2
+
+
+@pytest.mark.parametrize(
+    "text", ["iron kite two", "iron kite two zebra quagga", "zebra iron kite two", "zebra iron kite two the"]
+)
+def test_words_beside_a_rewritten_mention_take_nothing_from_its_weight(text: str) -> None:
+    kb = MemoryKB(
+        [(entity, "r", "o") for entity in ("a", "b", "c")],
+        [("a", "Iron Kite II"), ("b", "Zebra Quagga"), ("c", "Zebra")],
+    )
+    forms = kb.manifest.statistics["forms"]
+    words = ["iron", "kite", "two", "zebra", "quagga"]
+    counts = zip(words, kb.name_frequency(words), strict=True)
+    rarity = {word: math.log((forms + 1) / (names + 1)) for word, names in counts}
+    kite = sum(rarity[word] for word in ("iron", "kite", "two"))
+    zebra = sum(rarity[word] for word in ("zebra", "quagga") if word in text)
+
+    weights = {link.name: link.weight for link in NGramIdf(kb).links([Question.read(text)])[0]}
+
+    other = {"Zebra Quagga": zebra} if "quagga" in text else {"Zebra": zebra} if zebra else {}
+    whole = {"Iron Kite II": kite, **other}
+    best = max(whole.values())
+    assert {name: weights[name] for name in whole} == pytest.approx(
+        {name: weight - best for name, weight in whole.items()}
+    )
