@@ -45,16 +45,25 @@ class MissingFacts:
         link = ranking.links[int(pool.link_of_pair[first])]
         tokens = [token for token in ranking.question.tokens if token.is_word]
         words = [token.text for token in tokens if not link.start <= token.start < link.end]
-        named = {row for run in _runs(words) for row in self.rows_of(run)}
+        named: set[int] = set()
+        runs: list[range] = []
+        for run in _runs(len(words)):
+            # `office` of `office hours` names no relation of its own.
+            if not any(run[0] in longer and run[-1] in longer for longer in runs) and (
+                rows := self.rows_of(tuple(words[run[0] : run[-1] + 1]))
+            ):
+                named.update(rows)
+                runs.append(run)
         if not named:
             return False
         # Relations read backwards follow the others, in the same order.
         relations = [row % len(self.labels) for row in pool.relation.tolist()]
         if not named.isdisjoint(relations):
             return False
-        own = self.labels[relations[int(pool.pair_relation[first])]]
-        stems = {stem for label in own for word in relation_words(label) for stem in stems_of(word)}
-        return stems.isdisjoint(stem for word in words for stem in stems_of(word))
+        own = [relation_words(label) for label in self.labels[relations[int(pool.pair_relation[first])]]]
+        said = {at for run in runs if any(len(label) < len(run) for label in own) for at in run}
+        stems = {stem for label in own for word in label for stem in stems_of(word)}
+        return stems.isdisjoint(stem for at, word in enumerate(words) if at not in said for stem in stems_of(word))
 
     def rows_of(self, words: tuple[str, ...]) -> list[int]:
         """Return the relations that have these words as their name, none for words that say nothing."""
@@ -66,6 +75,6 @@ def _singular(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(word.removesuffix("s") for word in words)
 
 
-def _runs(words: list[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the runs of words that may be names of relations."""
-    return (tuple(words[at : at + size]) for size in range(1, _LONGEST + 1) for at in range(len(words) - size + 1))
+def _runs(words: int) -> Iterator[range]:
+    """Yield the runs of so many words that may be names of relations, the longest first."""
+    return (range(at, at + size) for size in range(_LONGEST, 0, -1) for at in range(words - size + 1))

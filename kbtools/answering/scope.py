@@ -70,9 +70,11 @@ def _doubt(result: Result) -> str | None:
         stems = {stem for word in named for stem in stems_of(word)}
         if not (told and any(stems & stems_of(word) for word in words)):
             return "the question asks for yes or no, and answers are facts"
-    numbers = {word for word in named if word.isdigit()}
-    if numbers and (others := [word for word in words if word.isdigit()]) and numbers.isdisjoint(others):
-        return f"the question says {others[0]}, and the relation {min(numbers)}"
+    numbered = [word for word in named if re.search(r"\d", word) and word not in words]
+    for word in words:
+        for other in numbered if word not in named else ():
+            if re.sub(r"\d+", "0", word) == re.sub(r"\d+", "0", other):
+                return f"the question says {word}, and the relation {other}"
     return _unfit_values(words, [answer.id for answer in result.answers])
 
 

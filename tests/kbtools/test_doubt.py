@@ -167,6 +167,8 @@ TABLE = Answerer(MemoryKB(ROWS, [("ida", "Ida Holt"), ("rex", "1850")]))
         ("what was ida holt in 2000", None),
         ("what was the score of ida holt in 2001", None),
         ("what was the score of ida holt in 1999", "1999"),
+        ("score 3 of ida holt in 2001", "says 3"),
+        ("score 2 of ida holt in 2001", None),
     ],
 )
 def test_values_of_another_kind_than_asked_for_are_doubtful(question: str, doubt: str | None) -> None:
@@ -186,3 +188,10 @@ def test_a_relation_that_another_entity_has_is_missing_in_either_number(relation
     kb = Answerer(MemoryKB([("a", "partners", '"Acme"'), ("b", "toll", '"Yes"')], [("b", "Tor Bridge")]))
     result = kb.query(f"give the {relation} of tor bridge", scorer="lexical")
     assert "does not have" in str(result.doubt)
+
+
+def test_a_missing_relation_is_not_that_of_one_of_its_words() -> None:
+    facts = [("a", "office hours", '"Mon 9"'), ("a", "office", '"7"'), ("b", "office", '"8"')]
+    kb = Answerer(MemoryKB(facts, [("a", "Ida Holt"), ("b", "Rex Amin")]))
+    asked = ["when are the office hours of rex amin", "what is the office of rex amin", "office hours of ida holt"]
+    assert [kb.query(text, scorer="lexical").doubt is None for text in asked] == [False, True, True]
