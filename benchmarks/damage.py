@@ -226,8 +226,7 @@ def main() -> None:
         work = Path(folder)
         if options.kb:
             pages = page_by_page(work, shutil.copytree(options.kb, work / options.kb.name), rng)
-            rows = [(title, in_words(table)) for title, table in pages]
-            show_table("pages", ("what is damaged", "outcome"), rows)
+            show_table("pages", ("what is damaged", "outcome"), [(title, in_words(table)) for title, table in pages])
             return
         outcomes: dict[str, dict[str, str]] = {}
         for area, make_area in areas(work):

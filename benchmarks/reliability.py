@@ -244,8 +244,8 @@ def main() -> None:
         if "disks" in only:
             sizes = options.disks // 2
             outcomes = small_disks(work, sizes).items()
-            rows = [(*what.split(", which needs "), in_words(table), table[LEFT]) for what, table in outcomes]
-            show_table("disks", ("command", "bytes it needs", f"on {sizes + 1} disks", LEFT), rows)
+            disks = [(*what.split(", which needs "), in_words(table), table[LEFT]) for what, table in outcomes]
+            show_table("disks", ("command", "bytes it needs", f"on {sizes + 1} disks", LEFT), disks)
         if "junk" in only:
             show_table("junk", ("what comes", "what came of it"), floods(work, options, rng, ends))
 

@@ -127,8 +127,8 @@ def cell(shares: Sequence[float], losses: Sequence[NDArray[np.float64]]) -> str:
 
 def measure_fbsq(
     kb: Answerer, split: str, sizes: Sequence[int], *, scorers: Sequence[str], draws: int, limit: int | None
-) -> Iterator[list[str]]:
-    """Yield a row for each scorer: the share right of a split after questions of the training split were taught."""
+) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield two rows for each scorer: shares right of a split after teaching, and the CPU seconds of learning."""
     asked = read_gold(fbsq.questions(split), kb.kb)[:limit]
     pool = read_gold(fbsq.questions("train"), kb.kb)
     taught_of = [
@@ -143,7 +143,7 @@ def measure_fbsq(
         # Questions about what the knowledge base lacks count as wrong.
         share = len(asked_taught) / len(asked)
         before = right(kb.opened(system), asked_taught)
-        row, seconds = [f"`{scorer}`", f"{100 * share * before.mean():.1f}"], 0.0
+        row, learning = [f"`{scorer}`", f"{100 * share * before.mean():.1f}"], [f"`{scorer}`"]
         for size in sizes:
             shares, losses = [], []
             for questions in taught_of:
@@ -156,8 +156,8 @@ def measure_fbsq(
                 shares.append(share * after.mean())
                 losses.append((before - after)[~np.isin(relations, [one.relation for one in questions[:size]])])
             row.append(cell(shares, losses))
-        print(f"{scorer}: {seconds:.1f} CPU s to learn from {sizes[-1]:,} questions")
-        yield row
+            learning.append(f"{seconds:.1f}")
+        yield row, learning
 
 
 def measure_profile(kb: Answerer, profile: str, sizes: Sequence[int], limit: int | None) -> Iterator[list[str]]:
@@ -206,8 +206,11 @@ def main() -> None:
                 columns = ["questions", f"`{profile}`", "nothing trained", "the head of `kbtools teach`"]
                 show_table("profile", columns, measure_profile(kb, profile, sizes, limit))
             else:
-                rows = [*measure_fbsq(kb, split, sizes, scorers=scorers, draws=arguments.draws, limit=limit)]
-                show_table(split, ["taught", "0", *(f"{size:,}" for size in sizes)], rows)
+                pairs = measure_fbsq(kb, split, sizes, scorers=scorers, draws=arguments.draws, limit=limit)
+                shares, seconds = zip(*pairs, strict=True)
+                heads = [f"{size:,}" for size in sizes]
+                show_table(split, ["taught", "0", *heads], shares)
+                show_table("learning", ["CPU seconds to learn from", *heads], seconds)
 
 
 if __name__ == "__main__":
