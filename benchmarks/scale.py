@@ -8,6 +8,7 @@ OUT; below 1 it takes that share of each file.
 """
 
 import argparse
+import resource
 import subprocess
 import sys
 import time
@@ -61,6 +62,9 @@ def main() -> None:
         text = f"{sum(path.stat().st_size for _, path in files) / 1e9:.2f} GB of text"
         rows.append((f"`kbtools index --jobs {jobs}`, {text}", f"{cpu:.0f} CPU s"))
         rows.append((f"the same by the clock, cores busy, jobs {jobs}", f"{wall:.0f} s, {cpu / wall:.2f}"))
+    if rows:
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+        rows.append(("peak memory of the largest process, mapped files included", f"{peak / 1e9:.2f} GB"))
     size = sum(path.stat().st_size for path in asked.out.rglob("*"))
     opened = subprocess.run(
         [sys.executable, "-c", OPENING.format(path=str(asked.out))], check=True, capture_output=True, text=True
