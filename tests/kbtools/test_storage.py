@@ -508,3 +508,17 @@ def test_a_knowledge_base_is_another_when_its_folder_or_manifest_is(tmp_path: Pa
 
     assert folder_identity(tmp_path) != before
     assert folder_identity(tmp_path / "absent") is None
+
+
+def test_a_lock_whose_file_was_removed_by_the_last_holder_is_taken_again(
+    target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([False])
+    real = storage._is_same_file
+    monkeypatch.setattr(storage, "_is_same_file", lambda descriptor, path: next(answers, real(descriptor, path)))
+
+    with locked(target):
+        held = is_being_built(target)
+
+    assert held
+    assert not is_being_built(target)

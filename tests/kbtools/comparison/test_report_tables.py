@@ -63,6 +63,7 @@ def test_the_table_has_a_row_per_cell_and_marks_controls(report: Report) -> None
         ["n-gram", "lexical", "fact-count*"],
     ]
     assert {line.index("default") for line in lines[1:-2]} == {lines[0].index("weights")}
+    assert not any(line.startswith(" ") for line in lines)
     end = lines[0].index("accuracy") + len("accuracy")
     assert [line[:end].split()[-1] for line in lines[1:-2]] == [
         f"{100 * cell.figures['accuracy'].value:.1f}" for cell in report.cells
