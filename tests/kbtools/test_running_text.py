@@ -12,9 +12,10 @@ import pytest
 from kbtools.answering import context
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.context import ContextRanker
-from kbtools.answering.entity_reader import EntityReader
-from kbtools.answering.running_text import LONGEST_SENTENCE, THRESHOLD, split_sentences
+from kbtools.answering.entity_reader import EntityReader, NameLookup
+from kbtools.answering.running_text import LONGEST_SENTENCE, THRESHOLD, TextLinker, split_sentences
 from kbtools.errors import BadArgument
+from kbtools.text.common_words import FUNCTION, UNKNOWN, VERY_COMMON
 from tests.conftest import World
 
 SENTENCES = Path(__file__).with_name("running_text.txt").read_text(encoding="utf-8").splitlines()
@@ -278,3 +279,16 @@ def test_an_entity_is_described_by_its_last_words_of_types_and_first_facts(
     monkeypatch.setattr(context, "_REMEMBERED", 3)
     assert ranker.vectors_of(rows[:2]).shape[0] == 2
     assert len(ranker.vectors) == 3
+
+
+def test_words_are_as_common_as_the_language_of_questions_says(
+    make_kb: Callable[[str, World], Any], new_world: type[World]
+) -> None:
+    world = new_world((("a", "r", "b"),), (), spoken=(("a", "Elm", "de"),), language="de")
+    linker = TextLinker(NameLookup(EntityReader(make_kb("memory", world))))
+    english = TextLinker(NameLookup(EntityReader(make_kb("memory", new_world((("a", "r", "b"),), (("a", "Elm"),))))))
+
+    assert [linker.level(word) for word in ("und", "der", "zephyranthes")] == [FUNCTION, FUNCTION, UNKNOWN]
+    hinting = next(word for word in sorted(linker.hinting_words) if word not in linker.function_words)
+    assert linker.level(hinting) == VERY_COMMON
+    assert english.level("und") != FUNCTION == english.level("the")
