@@ -33,7 +33,7 @@ from kbtools.ranking.direction import DirectedScorer, Directions
 from kbtools.ranking.opened_system import TOGETHER, OpenedSystem
 from kbtools.ranking.parts import PartNames, Parts, spoken_name
 from kbtools.ranking.system import System
-from kbtools.ranking.taught import Taught, TaughtQuestion, TaughtScorer, Teaching, prefer_taught
+from kbtools.ranking.taught import Taught, TaughtQuestion, TaughtScorer, Teaching, prefer_taught, same_text
 from kbtools.text.printable import html_table
 from kbtools.text.question import Question
 
@@ -270,8 +270,14 @@ class Answerer:
                 return self.both_ways().answer_batches(again, system.first, limits, row)
 
             batches = (or_backwards(self.kb, self.link_confidence, batch, ask_backwards) for batch in forwards)
-        results = (in_scope(result, limits.abstain) for batch in batches for result in batch)
+        results = (self.judged(result, limits.abstain) for batch in batches for result in batch)
         return results if self.languages is None else (self.or_fallback(result, options) for result in results)
+
+    def judged(self, result: Result, abstain: float | None) -> Result:
+        """Return a result, doubtful if its answers do not fit its question, unless that is taught."""
+        if self.taught and same_text(result.question) in self.taught.places:
+            return result
+        return in_scope(result, abstain, relations_of=self.reader.relations_of)
 
     def or_fallback(self, result: Result, options: QueryOptions) -> Result:
         """Return a result in the languages asked for, or in any language if it has no candidate there."""

@@ -105,6 +105,10 @@ class EntityReader:
             return None
         return round(float(bearers.prior.values[bearers.entities == row][0]), 6)
 
+    def relations_of(self, entity_id: str) -> set[int]:
+        """Return the relations of which an entity has facts."""
+        return set(self.kb.facts_of(np.array([self.row_of(entity_id)], dtype=np.uint32))[:, 1].tolist())
+
     def facts(self, entity_id: str, *, reverse: bool, limit: int | None, offset: int) -> Facts:
         """Return facts of an entity in row order; raise UnknownEntity if there is none."""
         row = self.row_of(entity_id)

@@ -1,6 +1,7 @@
 """Questions that the answers do not fit: for a number of them, the greatest, yes or no, or another kind of value."""
 
 import re
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from itertools import pairwise
 
@@ -39,19 +40,41 @@ _NUMBER = re.compile(r"\d|\b(no|none|one|two|three|four|five|six|seven|eight|nin
 _MEASURED = frozenset("deep far heavy high many old tall wide".split())
 """Words after `how` that ask for a number."""
 
+_EMPTY = frozenset(
+    "a about an are do does is it me s tell that the this was were what whats which who you know".split()
+)
+"""Words that name no relation."""
+
+_TELLING = frozenset("about definition description meaning note notes remarks summary".split())
+"""Words of relations that tell what something is."""
+
 _OUTSIDE = re.compile(
     rf"\d|how|when|where|who|{'|'.join(_SUPERLATIVES)}|\s*(?:{'|'.join(sorted(_ASKING))})\b", re.IGNORECASE
 )
 """Every such question contains one of these; most others are settled by this search alone."""
 
 
-def in_scope(result: Result, abstain: float | None) -> Result:
-    """Return a result, doubtful if its question asks for more than a fact; below `abstain`, without its answers."""
-    if not (result.answered and _OUTSIDE.search(result.question) and (doubt := _doubt(result))):
+def in_scope(result: Result, abstain: float | None, *, relations_of: Callable[[str], Collection[str]]) -> Result:
+    """Return a result, doubtful if its answers do not fit its question; below `abstain`, without its answers."""
+    if not result.answered:
+        return result
+    doubt = _doubt(result) if _OUTSIDE.search(result.question) else None
+    if not doubt and _is_vague(result) and len(relations_of(result.candidates[0].subject)) > 1:
+        doubt = "the question names no relation"
+    if not doubt:
         return result
     confidence = round(result.confidence * UNLIKELY, DECIMALS)
     unsure = replace(result, confidence=confidence, doubtful=True, doubt=doubt)
     return replace(unsure, answered=False, answers=(), answers_total=0) if confidence < (abstain or 0) else unsure
+
+
+def _is_vague(result: Result) -> bool:
+    """Return whether a question says nothing but the name of its subject, and is answered by a value."""
+    first = result.candidates[0]
+    if not is_literal(result.answers[0].id) or not _TELLING.isdisjoint(relation_words(first.relation)):
+        return False
+    tokens = (token for token in Question.read(result.question).tokens if token.is_word)
+    return all(token.text in _EMPTY for token in tokens if not first.mention.start <= token.start < first.mention.end)
 
 
 def _doubt(result: Result) -> str | None:

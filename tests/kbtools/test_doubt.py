@@ -1,10 +1,12 @@
 """Doubt: several equally likely readings are no answer, an unlikely one is marked, and facts are read backwards."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import kbtools
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.explaining import table_lines
 from kbtools.indexers.folder.memory import MemoryKB
@@ -195,3 +197,39 @@ def test_a_missing_relation_is_not_that_of_one_of_its_words() -> None:
     kb = Answerer(MemoryKB(facts, [("a", "Ida Holt"), ("b", "Rex Amin")]))
     asked = ["when are the office hours of rex amin", "what is the office of rex amin", "office hours of ida holt"]
     assert [kb.query(text, scorer="lexical").doubt is None for text in asked] == [False, True, True]
+
+
+@pytest.mark.parametrize("top", [1, 9])
+@pytest.mark.parametrize(
+    ("question", "doubted"),
+    [
+        ("what is ida holt", True),
+        ("tell me about Ida Holt?", True),
+        ("ida holt", True),
+        ("the room of ida holt", False),
+        ("what is leek pie", False),  # the only relation
+        ("what is a moraine", False),
+    ],
+)
+def test_a_question_that_names_no_relation_is_doubtful(question: str, doubted: bool, top: int) -> None:
+    facts = [("a", "room", '"7"'), ("a", "phone", '"1"'), ("a", "phone", '"2"'), ("b", "price", '"8"')]
+    facts += [("c", "meaning", '"rubble"'), ("c", "meaning", '"stones"'), ("c", "use", '"none"')]
+    kb = Answerer(MemoryKB(facts, [("a", "Ida Holt"), ("b", "Leek Pie"), ("c", "Moraine")]))
+    kb.parts.scorers["order"] = Order()
+    assert ("names no relation" in str(kb.query(question, scorer="order", top=top).doubt)) is doubted
+
+
+class Order:
+    """A scorer that prefers relations in the order of their names."""
+
+    def score(self, questions: Sequence[MarkedQuestion]) -> np.ndarray:
+        return np.array([[0.4, 0.3, 0.2, 0.1, 0.0]] * len(questions))
+
+
+def test_a_taught_question_is_answered_without_doubt(tmp_path: Path) -> None:
+    rows = [{"id": "a", "name": "Ida Holt", "phone": "555 12 34", "room": "7"}]
+    with kbtools.index(table=rows, out=tmp_path / "x.kb") as kb:
+        assert kb.query("where is ida holt", scorer="lexical").answered is False
+        kb.teach("where is ida holt", "Ida Holt", "phone")
+        assert kb.query("Where is Ida Holt?", scorer="lexical").doubtful is False
+        assert "where" in str(kb.query("where is the phone of ida holt", scorer="lexical").doubt)
