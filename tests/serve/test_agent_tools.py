@@ -199,3 +199,45 @@ def test_readings_that_are_not_listed_are_counted(make_kb: Callable[..., Any], n
     assert (reply["sure"], reply["answers"], reply["reading"]) == (False, [], None)
     assert all(reading.text in reply["note"] for reading in result.readings)
     assert reply["note"].endswith(f"; and {result.readings_total - len(result.readings)} more")
+
+
+@pytest.mark.parametrize(
+    "question", ["harry potter", "who wrote it", "zzzz", "where was stephan king born", "who created harry potter"]
+)
+def test_an_agent_is_told_how_sure_an_answer_is(call: Callable[..., Any], opened: Answerer, question: str) -> None:
+    result = opened.query(question, top=5, answers=5)
+
+    reply = call("query", question=question)
+
+    assert reply["sure"] == (bool(result.candidates) and not result.readings and not result.doubtful)
+    assert reply["answers"] == ([] if result.readings else [answer.name for answer in result.answers])
+
+
+@pytest.mark.parametrize(("text", "count"), [("J. K. Rowling and Harry Potter", 10), ("It is The Shining", 1)])
+def test_a_mention_has_the_score_of_the_library(
+    call: Callable[..., Any], opened: Answerer, text: str, count: int
+) -> None:
+    linked = opened.link(text, limit=1)
+
+    mentions = call("link", text=text, limit=count)["mentions"]
+
+    assert [(mention["text"], mention["score"], mention["id"]) for mention in mentions] == [
+        (mention.text, round(mention.score, 2), mention.candidates[0].id) for mention in linked.mentions[:count]
+    ]
+
+
+def test_an_agent_gets_five_answers_and_their_number(make_kb: Callable[..., Any], new_world: Any) -> None:
+    facts = tuple(("m.0", "part", f"m.{number:02}") for number in range(10, 22))
+    with open_kb(make_kb("embedded", new_world(facts, (("m.0", "Lantern"),))).path) as kb:
+
+        async def ask(job: Callable[[Answerer], Any], /, *, characters: float) -> Any:
+            return job(kb)
+
+        async def call_query() -> Any:
+            async with Client(make_server(ask, name="lantern")) as client:
+                return (await client.call_tool("query", {"question": "what part has lantern"})).structured_content
+
+        reply = asyncio.run(call_query())
+
+    assert reply["answers"] == [f"m.{number}" for number in range(10, 15)]
+    assert reply["note"].endswith("5 of 12 answers")

@@ -1,7 +1,9 @@
 """Statuses, headers and bodies of answers: for each error its status, on every answer the headers for browsers."""
 
+import asyncio
 import base64
 import hashlib
+import logging
 import re
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
@@ -9,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.testclient import TestClient
 
 from kbtools import errors
-from kbtools.serve.access import hosts_answered
+from kbtools.serve.access import Access, Faults, PathPrefix, hosts_answered
 from kbtools.serve.app import create_app
 from kbtools.serve.responses import error_response, json_bytes
-from kbtools.serve.settings import ServeSettings
+from kbtools.serve.settings import ServeSettings, kb_names
 
 STATUSES = {
     errors.RequestTooLarge: 413,
@@ -267,3 +269,80 @@ def test_every_operation_is_described_whole(client: TestClient) -> None:
     }
     schema = posts["/api/teach"]["requestBody"]["content"]["application/json"]["schema"]
     assert (schema["required"], schema["additionalProperties"]) == (["question"], False)
+
+
+def ask_layers(app: Any, **scope: Any) -> list[dict[str, Any]]:
+    """Send a request through the layers around an application; return the messages of the answer."""
+    messages: list[dict[str, Any]] = []
+
+    async def send(message: Any) -> None:
+        messages.append(message)
+
+    http = {"type": "http", "method": "GET", "path": "/x", "query_string": b"a=1", "headers": [], "client": ("me", 1)}
+    asyncio.run(Access(Faults(app))({**http, "http_version": "1.1", "server": None, **scope}, None, send))  # type: ignore[arg-type]
+    return messages
+
+
+@pytest.mark.parametrize(
+    ("statuses", "bodies", "fault", "logged"),
+    [
+        ([200], [b"abc", b"defg"], None, "me GET /x?a=1 200 7B"),
+        ([404], [b""], None, "me GET /x?a=1 404 0B"),
+        ([], [], ClientDisconnect(), "me GET /x?a=1 499 0B"),
+        ([200], [b"abc"], ClientDisconnect(), "me GET /x?a=1 499 3B"),
+        ([], [], errors.ServerBusy("busy"), "me GET /x?a=1 503 48B"),
+        ([], [], None, "me GET /x?a=1 499 0B"),
+    ],
+)
+def test_a_line_of_the_log_has_status_and_bytes(
+    caplog: pytest.LogCaptureFixture, statuses: list[int], bodies: list[bytes], fault: Exception | None, logged: str
+) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        for status in statuses:
+            await send({"type": "http.response.start", "status": status, "headers": []})
+        for body in bodies:
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+        if fault:
+            raise fault
+
+    with caplog.at_level(logging.INFO, logger="kbtools.serve.access"):
+        messages = ask_layers(app)
+
+    (line,) = [record.getMessage() for record in caplog.records if record.name == "kbtools.serve.access"]
+    assert logged in line
+    assert len(messages) == len(statuses) + len(bodies) + 2 * isinstance(fault, errors.ServerBusy)
+
+
+def test_an_answer_that_fails_half_way_is_cut_off(caplog: pytest.LogCaptureFixture) -> None:
+    messages: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        messages.append("begun")
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise errors.ServerBusy("too late")
+
+    with pytest.raises(errors.ServerBusy):
+        ask_layers(app)
+
+    assert messages == ["begun"]
+    assert "ended early" in caplog.text
+
+
+@pytest.mark.parametrize("layer", [Access, Faults, lambda app: PathPrefix(app, prefix="/kb")])
+def test_what_is_no_request_passes_unchanged(layer: Callable[[Any], Any]) -> None:
+    seen: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope)
+
+    asyncio.run(layer(app)({"type": "lifespan"}, None, None))
+
+    assert seen == [{"type": "lifespan"}]
+
+
+@pytest.mark.parametrize("name", ["api", "health", "mcp", "metrics", "openapi.json", "ready", "reconcile"])
+def test_a_path_of_the_server_is_no_name_of_a_knowledge_base(tmp_path: Path, name: str) -> None:
+    assert kb_names([str(tmp_path / f"{name}s.kb"), str(tmp_path / "b")]) == [f"{name}s", "b"]
+    for folder in (name, f"{name}.kb"):
+        with pytest.raises(errors.BadArgument, match=f"{name}' is a path of the server"):
+            kb_names([str(tmp_path / "b"), str(tmp_path / folder)])

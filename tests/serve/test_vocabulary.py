@@ -186,3 +186,13 @@ def test_info_counts_the_vectors_that_can_be_read(kites: Callable[..., Any]) -> 
         write_vectors(folder, answerer.kb, vectors)
     with open_kb(folder) as answerer:
         assert kb_info("kites", answerer)["vectors"] == {"count": 2, "dim": 3, "subject": "words"}
+
+
+def test_info_names_the_languages_of_names(kites: Callable[..., Any]) -> None:
+    from kbtools.answering.answerer import open_kb
+
+    with open_kb(kites(spoken=(("m.8", "Nom", "fr"), ("m.8", "Name", "de")), language="en,fr,de")) as answerer:
+        info = kb_info("kites", answerer)
+
+    assert info["languages"] == ["de", "fr"]
+    assert all("/" not in source["name"] for source in info["sources"])
