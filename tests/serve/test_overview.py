@@ -119,3 +119,23 @@ def test_languages_come_by_their_names_ties_by_tag(make_kb: Callable[..., Any], 
     counts = Answerer(make_kb("embedded", world)).kb.manifest.languages
     assert tags == sorted((tag for tag in counts if tag != "und"), key=lambda tag: (-counts[tag], tag))
     assert len(tags) >= 3
+
+
+def test_at_most_sixty_questions_are_tried(
+    make_kb: Callable[..., Any], new_world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relations = [f"{one}{other} value" for one in "bcdfghkl" for other in "aeiouvwxz"]
+    facts = tuple((entity, relation, f"{entity}5") for entity in ("m.1", "m.2") for relation in relations)
+    answerer = Answerer(make_kb("embedded", new_world(facts, (("m.1", "Kite"), ("m.2", "Kite")))))
+    asked: list[str] = []
+    query = answerer.query
+
+    def noted(text: str, **options: Any) -> Any:
+        asked.append(text)
+        return query(text, **options)
+
+    monkeypatch.setattr(answerer, "query", noted)
+
+    overview = make_overview(answerer, Vocabulary(answerer.kb))
+
+    assert (overview["questions"], len(asked), len(relations)) == ([], 60, 72)

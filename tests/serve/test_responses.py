@@ -279,7 +279,7 @@ def ask_layers(app: Any, **scope: Any) -> list[dict[str, Any]]:
         messages.append(message)
 
     http = {"type": "http", "method": "GET", "path": "/x", "query_string": b"a=1", "headers": [], "client": ("me", 1)}
-    asyncio.run(Access(Faults(app))({**http, "http_version": "1.1", "server": None, **scope}, None, send))  # type: ignore[arg-type]
+    asyncio.run(Access(Faults(app))({**http, "http_version": "1.1", "server": None, **scope}, None, send))
     return messages
 
 

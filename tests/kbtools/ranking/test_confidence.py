@@ -3,6 +3,7 @@
 import math
 from itertools import pairwise
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -10,10 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtools.answering.answerer import Answerer
+from kbtools.indexers.folder.memory import MemoryKB
+from kbtools.linking.strict import link_strictly
+from kbtools.ranking import score
+from kbtools.ranking.cascade import CascadeScoring
 from kbtools.ranking.confidence import Calibration, fit_calibration, winner_confidence
-from kbtools.ranking.pools import Pools, concatenate_pools
+from kbtools.ranking.evidence import Evidence
+from kbtools.ranking.pools import Pools, concatenate_pools, gather_pool
 from kbtools.ranking.rankers import Rating, _Stage
-from kbtools.ranking.score import MICRO
+from kbtools.ranking.score import AT_ONCE, MICRO
 from kbtools.text.question import Question
 
 TEXTS = ["who wrote it", "no name here", "harry potter poter character created by", "where is springfield"]
@@ -97,3 +103,46 @@ def test_each_question_is_calibrated_by_the_stage_that_ranked_it(late: Any, cali
     assert [rating.stage_of(at).scorers for at in (0, 1)] == [
         ("one", "two") if late and late[at] else ("one",) for at in (0, 1)
     ]
+
+
+@pytest.mark.parametrize(
+    ("learned", "threshold", "late"), [(True, 0.6, True), (True, 0.5, False), (False, 0.6, False), (False, 1.0, False)]
+)
+def test_a_learned_ranker_doubts_namesakes_and_a_share_at_the_threshold_is_enough(
+    learned: bool, threshold: float, late: bool
+) -> None:
+    kb = MemoryKB([("a", "pilot", "p"), ("b", "pilot", "q")], [("a", "Kite"), ("b", "Kite")])
+    pools = gather_pool(kb, link_strictly(kb, Question.read("kite")))
+    system = Mock(
+        ranker=Mock() if learned else None, cascade=Mock(threshold=threshold, margin=2.0), deferred=(), scorers=("one",)
+    )
+    first = Mock(rate=lambda evidence: Rating(np.zeros(2, dtype=np.int64), lambda pairs: {}, (_Stage(("one",)),)))
+    last = Mock(rate=lambda evidence: Rating(np.ones(2, dtype=np.int64), lambda pairs: {}, (_Stage(("two",)),)))
+
+    rating = CascadeScoring(system, first, lambda: last).rate(Evidence(pools, {"one": np.zeros(1)}))
+
+    assert (rating.late is not None and rating.late.tolist(), rating.scores.tolist()) == ([late], [int(late)] * 2)
+    assert rating.stage_of(0).scorers == (("two",) if late else ("one",))
+
+
+def test_mentions_are_scored_in_calls_of_bounded_size(sample_memory: Answerer, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = sample_memory.opened(sample_memory.system(scorer="lexical"))
+    questions = [*map(Question.read, TEXTS)] * 2
+    pools = concatenate_pools([pool for batch in opened.gather_batches(questions) for pool in batch.pools])
+    mentions: list[int] = pools.counts["mention"].tolist()
+    sizes: list[int] = []
+    done: list[int] = []
+
+    class Sized:
+        def score(self, marked: Any) -> np.ndarray[Any, Any]:
+            sizes.append(len(marked))
+            return np.zeros((len(marked), len(sample_memory.kb.relations)))
+
+    monkeypatch.setattr(score, "AT_ONCE", 4)
+    score.score_relations(sample_memory.kb, pools, questions, Sized(), done.append)
+
+    assert (AT_ONCE, sum(sizes)) == (1_024, sum(mentions))
+    assert all(size <= max(4, *mentions) for size in sizes)
+    assert len(sizes) > 1
+    assert done == sorted(done)
+    assert done[-1] == len(questions)
