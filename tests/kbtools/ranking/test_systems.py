@@ -206,3 +206,23 @@ def test_candidates_ten_millionths_behind_are_level(behind: int, level: int, tie
         pytest.approx([500e-6, (500 - behind) * 1e-6]),
         [0.0],
     )
+
+
+@pytest.mark.parametrize(
+    ("scorer", "learned", "beside"),
+    [("static", True, ["lexical"]), ("static", False, []), ("lexical,static", True, []), ("static", None, [])],
+)
+def test_a_learned_ranker_reads_words_and_probabilities_over_all_relations(
+    sample_memory: Answerer, scorer: str, learned: bool | None, beside: list[str]
+) -> None:
+    opened = sample_memory.opened(sample_memory.system(scorer=scorer))
+    questions = [Question.read("who wrote it"), Question.read("where is springfield")]
+    pools = opened.gather(questions).together()
+
+    evidence = opened.evidence(pools, questions, learned=learned)
+
+    assert [*evidence.beside] == beside
+    assert [*evidence.v] == scorer.split(",")
+    for name, v in {**evidence.v, **evidence.beside}.items():
+        normalised = opened.relation_scores(name, pools, questions)
+        assert (v.tolist() == pytest.approx(normalised.tolist(), abs=1e-6)) is bool(learned)
