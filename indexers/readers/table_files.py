@@ -247,7 +247,7 @@ def _query_sqlite(path: Path, query: str) -> Iterator[pa.RecordBatch]:
 
 
 def _sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterator[TableRows]:
-    """Yield the rows under the header of the named sheet of a spreadsheet, or of the first sheet that has any."""
+    """Yield the rows under the header of the named sheet of a spreadsheet, or of the first one with a table."""
     try:
         import python_calamine
     except ImportError as error:
@@ -272,6 +272,7 @@ def _sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterato
             raise WrongFormat.at(path, "found text, which is not a spreadsheet; name it .csv") from error
         raise _damaged(path, error) from error
     filled = [(name, rows) for name, rows in sheets if rows] or sheets[:1]
+    filled.sort(key=lambda sheet: not _is_table(sheet[1]))
     if len(filled) > 1:
         others = ", ".join(repr(name) for name, _ in filled[1:])
         skips.note(f"the sheet {filled[0][0]!r} is read; use --sheet for another: {others}", line=1)
@@ -290,6 +291,11 @@ def _sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterato
     if rows:
         columns = [pa.array([row[at] for row in rows.values()], pa.string()) for at in range(len(header))]
         yield TableRows(pa.RecordBatch.from_arrays(columns, names=header), list(rows))
+
+
+def _is_table(rows: Sequence[Sequence[Any]]) -> bool:
+    """Return whether at least two rows of a sheet have several cells, unlike those of a page of remarks."""
+    return sum(sum(str(cell).strip() != "" for cell in row) > 1 for row in rows) > 1
 
 
 def _sheet_text(value: Any) -> str:

@@ -254,6 +254,15 @@ def test_a_spreadsheet_is_read_under_its_header(tmp_path: Path) -> None:
         read(path, wide=Wide(sheet="Third"))
 
 
+def test_a_page_of_remarks_is_not_the_sheet_that_is_read(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine", reason="pip install python-calamine")
+    boats: list[list[str | float]] = [["Boat", "Berth"], ["Gull", "A2"]]
+    path = write_xlsx(tmp_path / "b.xlsx", {"Read me": [["Our boats"], ["Ask Ann", "or Bob"]], "Boats": boats})
+    rows, notes = read(path)
+    assert {text for _, text in names(rows)} == {"Gull"}
+    assert "the sheet 'Boats' is read; use --sheet for another: 'Read me'" in notes
+
+
 def test_rows_of_a_spreadsheet_that_describe_no_entity_are_left_out(tmp_path: Path) -> None:
     pytest.importorskip("python_calamine", reason="pip install python-calamine")
     objects: list[list[str | float]] = [[f"A-{n}", f"Bowl {n}", n] for n in range(1, 6)]
