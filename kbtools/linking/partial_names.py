@@ -13,20 +13,29 @@ from kbtools.text.question import Question
 from kbtools.text.rungs import Rung
 
 _ID = re.compile(r"\w(?:\S*\w)?")
+_ID_WORDS = 4
+"""Words of the longest ids that are looked for."""
+
 _FORMS = 50
 """Names that are read of those with a word."""
 
 
 def link_ids(kb: KnowledgeBase, question: Question) -> list[Link]:
-    """Link the ids of entities that a question contains, such as `S-02`; an id has a digit."""
-    words = [word for word in _ID.finditer(question.text) if any(map(str.isdigit, word[0]))]
-    rows = kb.rows([word[0] for word in words]) if words else []
-    return [
-        Link(Ngram(word[0], *_tokens_in(question, *word.span()), *word.span()), *word.span(), word[0], Rung.EXACT,
-             np.array([row], dtype=np.uint32))
-        for word, row in zip(words, rows, strict=True)
-        if row is not None
+    """Link the ids of entities that a question contains, the longest first, such as `GB 12 A`; an id has a digit."""
+    words = [word.span() for word in _ID.finditer(question.text)]
+    runs = [
+        (words[at][0], words[at + size - 1][1])
+        for size in range(_ID_WORDS, 0, -1) for at in range(len(words) - size + 1)
     ]  # fmt: skip
+    runs = [run for run in runs if any(map(str.isdigit, question.text[slice(*run)]))]
+    rows = kb.rows([question.text[slice(*run)] for run in runs]) if runs else []
+    links: list[Link] = []
+    for (start, end), row in zip(runs, rows, strict=True):
+        if row is not None and all(end <= link.start or start >= link.end for link in links):
+            text = question.text[start:end]
+            ngram = Ngram(text, *_tokens_in(question, start, end), start, end)
+            links.append(Link(ngram, start, end, text, Rung.EXACT, np.array([row], dtype=np.uint32)))
+    return sorted(links, key=lambda link: link.start)
 
 
 def _tokens_in(question: Question, start: int, end: int) -> tuple[int, int]:

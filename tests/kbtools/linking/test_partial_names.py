@@ -47,6 +47,20 @@ def test_ids_with_a_digit_are_linked(kb: MemoryKB, text: str, spans: list[tuple[
 
 
 @pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("extent of GB 12 A/1, or GB 12", ["GB 12 A/1", "GB 12"]),
+        ("GB 12 A of A 5 B C D", ["GB 12", "A 5 B C"]),
+        ("12 A", []),
+    ],
+)
+def test_the_longest_ids_of_up_to_four_words_are_linked(text: str, ids: list[str]) -> None:
+    kb = MemoryKB([(entity, "r", "o") for entity in ("GB 12", "GB 12 A/1", "A 5 B C", "A 5 B", "A 5 B C D")], NAMES)
+    links = link_ids(kb, Question.read(text))
+    assert [(link.name, text[link.start : link.end]) for link in links] == [(found, found) for found in ids]
+
+
+@pytest.mark.parametrize(
     ("text", "limit", "found"),
     [
         ("where is the kite", 9, ["Q3", "Q4", "T-7", "S-02"]),
