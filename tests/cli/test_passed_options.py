@@ -422,10 +422,12 @@ def test_a_whole_knowledge_base_is_removed_from_a_cluster_after_a_question(
     cluster = SimpleNamespace(connection=SimpleNamespace(where=connected))
     monkeypatch.setattr("kbtools.cli.homes.Elasticsearch.connect", lambda home: nullcontext(cluster))
     monkeypatch.setattr("kbtools.indexers.elastic.inventory.choose_versions", lambda *_, **__: [1, 2])
-    monkeypatch.setattr(
-        "kbtools.indexers.elastic.inventory.remove_versions",
-        lambda _, name, __: removed.append(name) or ["kbtools-a-1"],
-    )
+
+    def remove(cluster: object, name: str, chosen: object) -> list[str]:
+        removed.append(name)
+        return ["kbtools-a-1"]
+
+    monkeypatch.setattr("kbtools.indexers.elastic.inventory.remove_versions", remove)
 
     done = [
         CliRunner().invoke(main, ["remove", "a", "--elasticsearch", connected], input=answer)

@@ -172,6 +172,8 @@ def own_version() -> Version:
     [([0, 4], 4_096, False), ([], 1, False), ([0, 5], 3, True), ([1, 1], 3, True), ([0], 4_097, True), ([0], 0, True)],
 )
 def test_vectors_of_entities_alone_are_sent(rows: list[int], dim: int, refused: bool) -> None:
-    vectors = EntityVectors(np.array(rows, dtype=np.uint32), dim, lambda some: np.ones((len(some), dim)))
+    vectors = EntityVectors(
+        np.array(rows, dtype=np.uint32), dim, lambda some: np.ones((len(some), dim), dtype=np.float32)
+    )
     with pytest.raises(WrongFormat, match=r"dimensions|distinct rows below 5") if refused else nullcontext():
         cluster_vectors._check_vectors(vectors, 5)
