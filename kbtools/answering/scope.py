@@ -54,7 +54,7 @@ _OUTSIDE = re.compile(
 """Every such question contains one of these; most others are settled by this search alone."""
 
 
-def in_scope(result: Result, abstain: float | None, *, relations_of: Callable[[str], Collection[str]]) -> Result:
+def in_scope(result: Result, abstain: float | None, *, relations_of: Callable[[str], Collection[int]]) -> Result:
     """Return a result, doubtful if its answers do not fit its question; below `abstain`, without its answers."""
     if not result.answered:
         return result
