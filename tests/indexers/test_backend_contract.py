@@ -184,7 +184,7 @@ def test_nothing_is_similar_to_nothing_nor_to_what_is_too_long(tiny: KnowledgeBa
 
 
 def test_one_short_name_is_not_similar_to_nothing() -> None:
-    assert MemoryKB([], [("a", "It")]).similar([""]) == [[]]
+    assert MemoryKB([], [("a", "It")]).similar([""], cutoff=0.0) == [[]]
 
 
 @pytest.mark.parametrize("typo", TYPOS)
