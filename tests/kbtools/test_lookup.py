@@ -240,3 +240,24 @@ def test_an_entity_is_found_by_its_id_or_else_by_its_name_and_facts(tiny: Knowle
     assert find_entity(tiny, "paris") == first
     with pytest.raises(UnknownEntity, match="'mordor'"):
         find_entity(tiny, "mordor")
+
+
+def test_a_type_bounds_misspelt_and_inverted_names_too(make_kb: Callable[[str, World], Any]) -> None:
+    names = (("a", "Ana Rio"), ("b", "Ana Rio"), ("c", "Solaris"), ("d", "Solaris"))
+    types = (("a", "t.x"), ("b", "t.y"), ("c", "t.x"), ("d", "t.y"))
+    kb = Answerer(make_kb("memory", World((("a", "r", "b"), ("c", "r", "d")), names, types)))
+
+    for name in ("Rio, Ana", "Solariss"):
+        every, some = kb.lookup(name).matches, kb.lookup(name, type="t.y").matches
+        assert len(every) == 2 * len(some) == 2
+        assert some[0].id == every[1].id in "bd"
+
+
+def test_the_prior_of_an_entity_is_that_of_its_look_up(sample_memory: Answerer) -> None:
+    matches = sample_memory.lookup("Paris", limit=None).matches
+
+    assert len({match.prior for match in matches}) > 1
+    assert [sample_memory.entity(match.id).prior for match in matches] == [match.prior for match in matches]
+    assert [match.score for match in matches] == pytest.approx(
+        [100 - 5 * (1 - match.prior) for match in matches], abs=1e-3
+    )
