@@ -61,7 +61,7 @@ def test_limits_are_read_together() -> None:
     assert DOUBTFUL == 0.15
     for wrong in ({"top": -1}, {"answers": -1}, {"abstain": 2}):
         with pytest.raises(BadArgument, match=next(iter(wrong))):
-            Limits(**wrong)  # type: ignore[arg-type]
+            Limits(**wrong)
 
 
 def test_texts_come_as_several_texts() -> None:

@@ -1,6 +1,7 @@
 """Trees give what walking them node by node gives, whatever the trees are."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ def write(tree: Node, number: int) -> str:
         return at
 
     place(tree)
-    lines = {
+    lines: dict[str, list[Any]] = {
         "leaf_value": [node.value for node in own_leaves],
         "leaf_count": [node.count for node in own_leaves],
         "split_feature": [node.feature for node in splits],

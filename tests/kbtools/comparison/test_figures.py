@@ -311,7 +311,7 @@ def test_namesakes_are_linked_alike_and_have_the_relation(different: str) -> Non
     pools = Pools(
         counts={"link": np.array([2]), "mention": np.array([1]), "subject": np.array([2]), "relation": np.array([2]),
                 "pair": np.array([2])},
-        link_start=zero, link_end=zero + 4, link_rung=zero + 7, link_similarity=zero + 90.0,
+        link_start=zero, link_end=zero + 4, link_rung=zero + 7, link_similarity=np.full(2, 90.0),
         link_weight=np.zeros(2), link_confidence=np.ones(2), mention_start=zero[:1], mention_end=zero[:1] + 4,
         subject=np.array([5, 6], dtype=np.uint32), subject_link=np.array([0, 1]), subject_mention=zero,
         subject_facts=zero + 1, relation=np.array([3, 4], dtype=np.uint32), pair_subject=np.array([0, 1]),

@@ -74,7 +74,7 @@ class Fitting:
 @pytest.fixture
 def fitting(monkeypatch: pytest.MonkeyPatch) -> Fitting:
     fitting = Fitting()
-    monkeypatch.setitem(sys.modules, "kbtools.scorers.fitting.training", fitting)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "kbtools.scorers.fitting.training", fitting)
     return fitting
 
 
@@ -125,7 +125,7 @@ def test_a_training_is_shown_as_a_table_and_a_plot(
         "value": [0.5, 0, 2.5, 2],
     }
     (line,) = done.plot().axes[0].get_lines()
-    assert (line.get_label(), line.get_xydata().tolist()) == ("new", [[1, 3], [2, 2]])
+    assert (line.get_label(), np.asarray(line.get_xydata()).tolist()) == ("new", [[1, 3], [2, 2]])
     assert list(Training(tmp_path, (), {}, PLAIN).to_frame().columns) == ["model", "figure", "value"]
 
 

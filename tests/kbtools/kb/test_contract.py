@@ -95,7 +95,7 @@ def test_the_text_of_a_relation_is_its_name_or_else_its_id() -> None:
     class Named(View):
         relation_names = ("made by", None)
 
-    assert relation_texts(Named(MemoryKB([("a", "r", "b"), ("a", "s", "b")]))) == ["made by", "s"]  # type: ignore[arg-type]
+    assert relation_texts(Named(MemoryKB([("a", "r", "b"), ("a", "s", "b")]))) == ["made by", "s"]
 
 
 def test_parts_of_names_are_those_of_each_entity() -> None:

@@ -169,12 +169,12 @@ WORDED = Worded(
 def test_relations_are_labelled_in_the_languages_of_questions(
     language: str | None, labels: list[list[str]], languages: tuple[str, ...]
 ) -> None:
-    kb: KnowledgeBase = InLanguages(WORDED, language) if language else WORDED  # type: ignore[assignment]
+    kb: KnowledgeBase = InLanguages(WORDED, language) if language else WORDED
 
-    found = relation_labels(BothWays(kb))  # type: ignore[arg-type]
+    found = relation_labels(BothWays(kb))
 
     assert found == labels
-    assert question_languages(kb) == question_languages(BothWays(kb)) == languages  # type: ignore[arg-type]
+    assert question_languages(kb) == question_languages(BothWays(kb)) == languages
     if languages:
         assert [language_of(label) for label in found[1]] == [*dict.fromkeys([*languages, "en"])]
 
