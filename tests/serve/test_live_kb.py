@@ -1,16 +1,22 @@
 """A knowledge base that is rebuilt while it is served: picked up without a restart, the former closed when idle."""
 
+import asyncio
 import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from kbtools.answering.answerer import Answerer
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.reading import ReadOptions
+from kbtools.serve.api import KBAPI
 from kbtools.serve.app import create_app
 from kbtools.serve.live_kb import LiveKB, open_live_kb
 from kbtools.serve.settings import ServeSettings
+from kbtools.serve.workers import Workers
 from tests.conftest import World, write_world
 
 
@@ -123,3 +129,19 @@ def test_a_removed_folder_leaves_the_edition_answering(folder: Path, live: LiveK
 
     with live.newest() as edition:
         assert edition.answerer.entity("m.0one").name == "Heroes"
+
+
+def test_each_batch_of_a_stream_holds_its_edition_open(live: LiveKB, folder: Path) -> None:
+    users: list[int] = []
+
+    def ask(answerer: Answerer, batch: Sequence[str]) -> Iterator[Any]:
+        users.append(live.edition.users)
+        return answerer.lookup_many(batch)
+
+    async def stream() -> bytes:
+        answer: Any = await KBAPI(live, Workers()).stream(["Heroes"] * 20, ask)
+        return b"".join([lines async for lines in answer.body_iterator])
+
+    lines = asyncio.run(stream()).splitlines()
+
+    assert (len(lines), users, live.edition.users) == (20, [2, 2, 2], 0)
