@@ -20,6 +20,7 @@ def content(make_kb: Any, new_world: Any) -> ContentWords:
         pytest.param("ir", False, False, id="two letters"),
         pytest.param("texas", True, False, id="a name"),
         pytest.param("b2b", False, False, id="digits"),
+        pytest.param("दिल्ली", True, False, id="vowel signs"),
         pytest.param("published", False, True, id="a form of a relation's word"),
         pytest.param("what", False, True, id="a question word"),
         pytest.param("wrote", False, True, id="a word of questions"),

@@ -9,7 +9,8 @@ import pytest
 
 from kbtools.answering.answerer import Answerer
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.linking.fuzzy import Misspelling, link_fuzzily, links_to
+from kbtools.linking import fuzzy
+from kbtools.linking.fuzzy import SLIPS_CUTOFF, SPANS_TRIED, Misspelling, link_fuzzily, link_slips, links_to
 from kbtools.linking.strict import link_strictly
 from kbtools.pruning.pruners import make_pruner
 from kbtools.text.ngrams import Ngram
@@ -208,3 +209,56 @@ def test_where_a_name_is_two_edits_away_none_that_is_farther_is_linked(make_kb: 
     assert [link.name for link in Misspelling(kb).links([Question.read("where is upper lake winolla bridge")])[0]] == [
         "Upper Lake Winola Bridge"
     ]
+
+
+def test_limits_of_misspellings_are_those_that_were_measured() -> None:
+    assert (SLIPS_CUTOFF, fuzzy._SLIP_CUTOFF, SPANS_TRIED, fuzzy._MOST_OUTSIDE) == (80.0, 70.0, 24, 1)
+    assert (fuzzy._NAMES_KEPT, fuzzy._LONGEST_SPAN, fuzzy._REACH, fuzzy._MOST_INNER) == (10, 10, 5, 480)
+    assert (fuzzy._SHARPNESS, fuzzy._FEWER, fuzzy._REWRITTEN) == (10.0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize(("cutoff", "names"), [(0.0, ["Kitez", "Kitty"]), (85.0, ["Kitez"]), (95.0, [])])
+def test_a_cutoff_also_holds_for_names_within_edits(
+    make_kb: Any, new_world: Any, cutoff: float, names: list[str]
+) -> None:
+    kb = make_kb("memory", new_world((("a", "r", "o"), ("b", "r", "o")), (("a", "Kitez"), ("b", "Kitty"))))
+
+    (links,) = link_fuzzily(kb, [Ngram("kite", 0, 0, 0, 4)], cutoff=cutoff)
+
+    assert [link.name for link in links] == names
+
+
+def test_a_single_word_that_is_in_a_name_is_not_misspelt(make_kb: Any, new_world: Any) -> None:
+    kb = make_kb("memory", new_world((("a", "r", "o"),), (("a", "Brenwick Tandery"),)))
+
+    assert (spans(kb, "brenwick"), spans(kb, "brenwik")) == ([], ["brenwik"])
+    assert spans(kb, "brenwick brenwik") == ["brenwick brenwik", "brenwik"]
+
+
+def test_a_name_of_three_letters_is_not_misspelt_inside_a_run(make_kb: Any, new_world: Any) -> None:
+    kb = make_kb("memory", new_world((("a", "r", "o"),), (("a", "東京駅"), ("b", "東京塔駅前口"))))
+
+    (links,) = Misspelling(kb).links([Question.read("東京塔駅はどこ")])
+
+    assert "東京駅" not in {link.name for link in links}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("they saw the abdomen kite there", ["Abdomem Kite"]),
+        ("they saw the ability kite there", []),
+        ("they saw a crimson lanternn there", []),
+        ("they saw scarlet lanternn there", ["Scarlet Lantern"]),
+    ],
+)
+def test_a_rare_word_of_a_text_may_be_one_slip_of_a_name(
+    make_kb: Any, new_world: Any, text: str, names: list[str]
+) -> None:
+    entities = ("Abdomem Kite", "Abilitty Kite", "The Crimson Lantern Of", "Scarlet Lantern", "Kite", "Crimson")
+    facts = tuple((name, "r", "o") for name in entities)
+    kb = make_kb("memory", new_world(facts, tuple((name, name) for name in entities)))
+
+    (links,) = link_slips(kb, [Question.read(text)], [[]])
+
+    assert [link.name for link in links] == names
