@@ -1,5 +1,6 @@
 """Content words: what a name may be made of, and what stands beside one."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -31,3 +32,16 @@ def test_content_words_are_long_spelt_and_of_neither_questions_nor_relations(
 ) -> None:
     assert content.has(word) is has
     assert content.may_end_before(word) is beside
+
+
+def test_words_of_questions_are_those_of_their_languages(make_kb: Any, new_world: Any) -> None:
+    spoken = (("a", "Kite", "de"), ("b", "Lampe", "de"))
+    world = new_world((("a", "p1", "b"),), (), spoken=spoken, language="de")
+    german, english = (
+        ContentWords(make_kb("memory", world)),
+        ContentWords(make_kb("memory", replace(world, language="en,de"))),
+    )
+
+    assert [german.has(word) for word in ("give", "what", "wann", "aber")] == [True, True, False, False]
+    assert ("wann" in german.outside, "what" in german.outside) == (True, False)
+    assert not english.has("what") or english.has("wann") is False

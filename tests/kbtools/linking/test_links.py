@@ -92,6 +92,7 @@ def test_a_link_is_kept_where_any_of_its_entities_is_the_subject_of_a_fact(
 
     assert with_facts(kb, links) == [*links[1:3], links[4]]
     assert with_facts(kb, []) == []
+    assert len(with_facts(kb, [link(rows=[0, 2, 1]), link(rows=[0, 2, 0])])) == 1
 
 
 def test_of_each_link_the_entities_of_a_type_are_kept(tiny_memory: KnowledgeBase) -> None:

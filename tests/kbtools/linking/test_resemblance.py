@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
 from kbtools.linking.fuzzy import NearName
-from kbtools.linking.similarity import Resemblance, resemblance, singular
+from kbtools.linking.similarity import EDITS_CUTOFF, Resemblance, keep, resemblance, singular
 from kbtools.text.function_words import FUNCTION_WORDS
 from kbtools.text.ngrams import Ngram
 
@@ -155,3 +155,15 @@ def test_the_nearest_name_shares_more_words_is_more_similar_longer_and_earlier()
 @pytest.mark.parametrize("word", ["bus", "gas", "lens", "status", "news", "series", "species", "crisis", "glass"])
 def test_words_that_end_in_s_are_in_the_singular(word: str) -> None:
     assert singular(word) == word
+
+
+def test_of_two_ways_to_align_words_the_cheaper_is_kept() -> None:
+    states: dict[int, tuple[int, int, tuple[str, ...]]] = {1: (1, 0, ("a",))}
+
+    keep(states, 1, (1, 1, ("b",)))
+    keep(states, 2, (2, 0, ("c",)))
+    keep(states, 1, (0, 2, ("d",)))
+    keep(states, 1, (0, 2, ("e",)))
+
+    assert states == {1: (0, 2, ("d",)), 2: (2, 0, ("c",))}
+    assert EDITS_CUTOFF == 60.0

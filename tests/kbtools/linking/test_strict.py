@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.strict import link_strictly
 from kbtools.text.ngrams import ngrams
@@ -121,3 +122,11 @@ def test_every_mention_is_a_part_of_the_question_that_names_its_entity(names: Kn
         assert text[link.start] == text[link.start : link.end].lstrip()[:1]
         assert link.rung in set(Rung) - {Rung.FUZZY}
         assert link.rung is not Rung.EXACT or compare(text[link.start : link.end], link.name) is Rung.EXACT
+
+
+def test_a_mention_rewritten_on_both_sides_stands_on_the_looser_rung() -> None:
+    kb = MemoryKB([("a", "r", "o"), ("b", "r", "o")], [("a", "Nadirs II"), ("b", "Kites")])
+
+    rungs = {link.name: link.rung for link in link_strictly(kb, Question.read("is nadir's 2 by kite's"))}
+
+    assert rungs == {"Nadirs II": Rung.VARIANT, "Kites": Rung.APOSTROPHE}

@@ -42,3 +42,21 @@ def test_names_that_are_no_longer_found_link_to_nothing(tiny_memory: KnowledgeBa
     view.lost = True
 
     assert names.matches([question]) == [[]]
+
+
+def test_a_name_that_is_another_now_is_looked_up_again(tiny_memory: KnowledgeBase) -> None:
+    class Changing(Renamed):
+        called = "Paris"
+
+        def lookup(self, forms: Sequence[str]) -> Mapping[str, Sequence[NameMatch]]:
+            found = self.kb.lookup(forms)
+            return {form: [match._replace(name=self.called) for match in names] for form, names in found.items()}
+
+    view = Changing(tiny_memory)
+    names, question = StrictNames(view), Question.read("who was born in paris")
+    before = {name.name for match in names.matches([question])[0] for name, _ in match.names}
+
+    view.called = "Lutetia"
+
+    after = {name.name for match in names.matches([question])[0] for name, _ in match.names}
+    assert (before, after) == ({"Paris"}, {"Lutetia"})
