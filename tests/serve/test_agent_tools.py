@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -241,3 +242,18 @@ def test_an_agent_gets_five_answers_and_their_number(make_kb: Callable[..., Any]
 
     assert reply["answers"] == [f"m.{number}" for number in range(10, 15)]
     assert reply["note"].endswith("5 of 12 answers")
+
+
+@pytest.mark.parametrize("doubtful", [False, True])
+def test_an_agent_is_not_sure_of_a_doubtful_answer(opened: Answerer, doubtful: bool) -> None:
+    async def ask(job: Callable[[Answerer], Any], /, *, characters: float) -> Any:
+        return replace(job(opened), doubtful=doubtful)
+
+    async def call_query() -> Any:
+        async with Client(make_server(ask, name="sample")) as client:
+            question = {"question": "who created the character harry potter"}
+            return (await client.call_tool("query", question)).structured_content
+
+    reply = asyncio.run(call_query())
+
+    assert (reply["sure"], reply["answers"]) == (not doubtful, ["J. K. Rowling"])
