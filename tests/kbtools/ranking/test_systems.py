@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kbtools.answering.answerer import Answerer
+from kbtools.errors import CheckpointMismatch
 from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.ranking.confidence import Calibration
 from kbtools.ranking.opened_system import rank_candidates
@@ -15,7 +16,7 @@ from kbtools.ranking.parts import Parts
 from kbtools.ranking.pools import Pools
 from kbtools.ranking.rankers import Rating, _Stage
 from kbtools.ranking.system import Cascade, FittedRanker, System
-from kbtools.ranking.trained import TrainedSystems, read_systems
+from kbtools.ranking.trained import TrainedSystems, check_fitted, read_systems
 from kbtools.ranking.weights import DEFAULT, EQUATION_4, PRESETS, WITH_SUBJECT, Weights
 from kbtools.text.question import Question
 
@@ -76,17 +77,20 @@ def test_systems_are_kept_by_their_parts_and_ranker(tmp_path: Path) -> None:
 
     for system in (PLAIN, other, learned, better, last):
         kept.keep(system)
-    read_systems(tmp_path / "models").choose(learned)
+    another = read_systems(tmp_path / "models")
+    another.choose(learned)
+    another.keep(replace(other, subject="type-count"))
     kept.keep(replace(other, subject="none"))
 
     again = read_systems(tmp_path / "models")
-    assert again.systems == [other, learned, better, last, replace(other, subject="none")]
+    others = [replace(other, subject=subject) for subject in ("type-count", "none")]
+    assert again.systems == [other, learned, better, last, *others]
     assert again.default == kept.default == learned
     assert [*again.learned(PLAIN.key)] == ["lightgbm", "least-squares"]
     assert (again.weighted(PLAIN), again.weighted(replace(PLAIN, subject="none"))) == (better, better)
     assert again.weighted(replace(PLAIN, subject="type-count")) is None
     again.forget_learned(PLAIN.key)
-    assert read_systems(tmp_path / "models").systems == [other, better, replace(other, subject="none")]
+    assert read_systems(tmp_path / "models").systems == [other, better, *others]
     assert read_systems(None).systems == TrainedSystems().systems == []
 
 
@@ -226,3 +230,29 @@ def test_a_learned_ranker_reads_words_and_probabilities_over_all_relations(
     for name, v in {**evidence.v, **evidence.beside}.items():
         normalised = opened.relation_scores(name, pools, questions)
         assert (v.tolist() == pytest.approx(normalised.tolist(), abs=1e-6)) is bool(learned)
+
+
+@pytest.mark.parametrize(
+    ("present", "fits"),
+    [({"a": "1"}, True), ({"a": "2"}, False), ({}, False), ({"a": "1", "b": "2"}, False)],
+)
+def test_a_ranker_fits_the_very_models_that_it_was_fitted_on(
+    tmp_path: Path, present: dict[str, str], fits: bool
+) -> None:
+    ranker = replace(RANKER, fitted_on=(("a", "1"),))
+    try:
+        check_fitted(tmp_path, PLAIN, ranker, present=present)
+        fitted = True
+    except CheckpointMismatch:
+        fitted = False
+
+    assert fitted is fits
+
+
+def test_a_kept_system_is_scored_anew(kb: MemoryKB) -> None:
+    parts = Parts(kb)
+    before = parts.scoring(PLAIN)
+
+    assert parts.scoring(PLAIN) is before
+    parts.keep(PLAIN)
+    assert parts.scoring(PLAIN) is not before
