@@ -87,6 +87,7 @@ def test_the_tab_key_lists_the_api_alone(sample_memory: Answerer) -> None:
 def test_signatures_show_the_options() -> None:
     parameters = inspect.signature(Answerer.query).parameters
 
-    assert list(parameters)[:4] == ["self", "text", "system", "pruning"]
+    assert list(parameters)[:3] == ["self", "text", "pruning"]
+    assert "system" in parameters
     assert parameters["top"].default == TOP
     assert inspect.signature(Answerer.lookup).parameters["lang"].default is None

@@ -123,13 +123,14 @@ def test_every_change_is_counted(folder: Path) -> None:
         "descriptions changed": 3,
         "entities added": 1,
         "entities merged": 1,
-        "entities removed": 2,
+        "entities removed": 1,
         "facts added": 2,
         "facts removed": 4,
         "names added": 3,
         "names removed": 3,
         "types added": 1,
         "types removed": 1,
+        "values removed": 1,
     }
 
 
