@@ -263,7 +263,7 @@ def fuzzy_figures(kb: EmbeddedKB, opened: ElasticKB, variants: Path, count: int)
     for (asked, name), (one, other) in sorted(unlike, key=lambda pair: pair[1][0][:1] == pair[1][1][:1])[:SHOWN]:
         start = next(place for place, (own, there) in enumerate(zip_longest(one, other)) if own != there)
         at = slice(start, start + 1)
-        say(f"  {asked!r} for {name!r}", f"place {start + 1}: cluster {one[at]}", f"folder {other[at]}")
+        print(f"  {asked!r} for {name!r}: place {start + 1}: cluster {one[at]}, folder {other[at]}")
 
 
 def agreement_figures(kb: EmbeddedKB, opened: ElasticKB, questions: list[str]) -> None:
@@ -340,6 +340,7 @@ def main() -> None:
     parser.add_argument("--asked", type=int, default=1_000, help="questions or variants, drawn at random")
     parser.add_argument("--documents", type=int, default=150_000, help="documents of the load")
     parser.add_argument("--jobs", type=int, default=default_jobs(), help="processes of the whole load")
+    parser.add_argument("--segments", type=int, help="segments to which the whole load is merged at its end")
     parser.add_argument("--codec", default="default", help="how the cluster compresses the whole load")
     parser.add_argument("--facts", type=int, default=5_000_000, help="facts of the load whose memory is measured")
     parser.add_argument("--only", default=SECTIONS)
@@ -364,7 +365,8 @@ def main() -> None:
             memory_figures(arguments.kb, arguments.facts, 10, 60)
         if wanted & {"linking", "fuzzy", "agreement", "throughput", "vectors"}:
             if not arguments.loaded:
-                options = LoadOptions(settings=IndexSettings(replicas=0, codec=arguments.codec), jobs=arguments.jobs)
+                settings = IndexSettings(replicas=0, codec=arguments.codec)
+                options = LoadOptions(settings=settings, jobs=arguments.jobs, segments=arguments.segments)
                 begun, spent = time.perf_counter(), cpu_seconds(cluster)
                 load(kb, cluster, NAME, options=options, watch=BuildProgress())
                 client, nodes = (after - before for before, after in zip(spent, cpu_seconds(cluster), strict=True))
