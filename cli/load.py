@@ -40,7 +40,7 @@ COUNTS_STAY = "counts are not loaded: on a cluster, the number of facts decides 
     "--codec",
     default="default",
     type=click.Choice(["default", "best_compression", "legacy_best_compression"]),
-    help="How the cluster compresses documents of entities: LZ4, Zstandard (if its distribution has it) or DEFLATE.",
+    help="How the cluster compresses documents: LZ4, Zstandard (if its distribution has it) or DEFLATE.",
 )
 @click.option("--batch", default=1000, type=click.IntRange(1), help="Documents per request.")
 @click.option("--in-flight", default=4, type=click.IntRange(1, 64), help="Requests at once.")

@@ -24,11 +24,7 @@ ROLES = (ENTITIES, NAMES)
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """Settings of loaded indexes; without `replicas`, one copy if there is a node for it.
-
-    The codec is that of the entities. Linking reads many documents of names for a question, which DEFLATE slows down by
-    a factor of 2.5, while they shrink by 5 %.
-    """
+    """Settings of loaded indexes; without `replicas`, one copy if there is a node for it."""
 
     shards: int = 1
     replicas: int | None = None
@@ -69,7 +65,7 @@ def index_body(role: str, *, kb: str, version: int, settings: IndexSettings) -> 
         "number_of_shards": settings.shards,
         "number_of_replicas": 0,
         "refresh_interval": "-1",
-        "codec": settings.codec if role == ENTITIES else "default",
+        "codec": settings.codec,
     }
     body["mappings"]["_meta"] = IndexMark(kb, version, MAPPING_VERSION, complete=False).to_meta()
     body["aliases"] = {loading_alias(index_name(kb, version, role)): {}}

@@ -89,10 +89,8 @@ def test_an_index_is_made_for_loading_and_then_set_for_reading() -> None:
     body = index_body("names", kb="x", version=7, settings=settings)
 
     assert body["settings"]["index"] | {
-        "number_of_shards": 3, "number_of_replicas": 0, "refresh_interval": "-1", "codec": "default",
+        "number_of_shards": 3, "number_of_replicas": 0, "refresh_interval": "-1", "codec": "best_compression",
     } == body["settings"]["index"]  # fmt: skip
-    entities = index_body("entities", kb="x", version=7, settings=settings)
-    assert entities["settings"]["index"]["codec"] == "best_compression"
     assert IndexMark.of(body) == IndexMark("x", 7, MAPPING_VERSION, complete=False)
     assert list(body["aliases"]) == [loading_alias("kbtools-x-000007-names")]
     assert final_settings(settings) == {"index": {"refresh_interval": "5s", "number_of_replicas": 2}}
