@@ -115,13 +115,13 @@ def test_without_a_text_all_relations_come_by_frequency(vocabulary: Vocabulary) 
 
 
 def test_a_sample_is_spread_over_all_entities(vocabulary: Vocabulary, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kbtools.serve.vocabulary._SAMPLED", 3)
     rows = vocabulary.kb.entity_rows()
+    assert np.array_equal(vocabulary.sample, rows)
+    monkeypatch.setattr("kbtools.serve.vocabulary._SAMPLED", 3)
 
     sample = Vocabulary(vocabulary.kb).sample
 
     assert sample.tolist() == [rows[0], rows[(len(rows) - 1) // 2], rows[-1]]
-    assert np.array_equal(vocabulary.sample, rows)
 
 
 @pytest.fixture(scope="module")
