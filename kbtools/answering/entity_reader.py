@@ -106,8 +106,8 @@ class EntityReader:
         return round(float(bearers.prior.values[bearers.entities == row][0]), 6)
 
     def relations_of(self, entity_id: str) -> set[int]:
-        """Return the relations of which an entity has facts."""
-        return set(self.kb.facts_of(np.array([self.row_of(entity_id)], dtype=np.uint32))[:, 1].tolist())
+        """Return the relations with an entity as subject."""
+        return set(self.kb.relations_of(np.array([self.row_of(entity_id)], dtype=np.uint32)).values.tolist())
 
     def facts(self, entity_id: str, *, reverse: bool, limit: int | None, offset: int) -> Facts:
         """Return facts of an entity in row order; raise UnknownEntity if there is none."""
