@@ -137,7 +137,7 @@ class Parts:
 
 
 def use_torch() -> None:
-    """Let torch compute all networks, on the CPU too."""
+    """Make torch compute all networks, on the CPU too."""
     from kbtools.scorers.encoders import encoder
     from kbtools.scorers.networks import network
     from kbtools.scorers.taggers import tagger

@@ -45,7 +45,7 @@ FiguresByCell = Mapping[Cell, CellFigures]
 
 
 def paper_sections(report: Report) -> list[Section]:
-    """Return the paper's tables of which the run has a cell."""
+    """Return the paper's tables that share a cell with the run."""
     figures = {cell.cell: cell for cell in report.cells}
     sections = []
     if table_1_cells().keys() & figures.keys():

@@ -154,7 +154,7 @@ class EntityLayout:
                 self.skips.note(note, line=line)
 
     def note_links(self, batch: pa.RecordBatch, line: int) -> None:
-        """Note the columns of values of which at least half are names of rows, as those of a superior are."""
+        """Note columns of values, such as `Boss`, in which at least half of the values are names of rows."""
         plain = {name: trimmed(as_text(batch[name])) for name in batch.schema.names if not is_list(batch[name].type)}
         names = [column for name, column in plain.items() if self.role_of(name, "name")]
         if not names:
@@ -370,7 +370,7 @@ _LISTS = 0.2
 """A cell with several parts, and the share of such cells from which a column seems to hold lists."""
 
 _NAMES = 0.5
-"""The share of the cells of a column that are names of rows from which they seem to mean these."""
+"""If at least this share of a column's cells are names of rows, a note says so."""
 
 _KEY = re.compile(r"\bids?$")
 """The end of heads of columns that hold keys, such as `boss_id`."""

@@ -24,7 +24,7 @@ room: killed 1 of 2 that could be put in, of 5 drawn
 
 @pytest.fixture
 def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a file of which all faults are drawn."""
+    """Return a file for which all faults are drawn."""
     monkeypatch.setattr(tree_faults, "ROOT", tmp_path)
     path = tmp_path / "room.py"
     path.write_text(CODE)

@@ -377,7 +377,7 @@ def test_an_agent_is_offered_the_knowledge_base_by_its_name(caught: Caught, samp
 
 @pytest.fixture
 def connected(monkeypatch: pytest.MonkeyPatch) -> str:
-    """Let every command connect to the same cluster."""
+    """Connect every command to the same cluster."""
     from kbtools.cli.homes import Elasticsearch
 
     monkeypatch.setattr(Elasticsearch, "connect", lambda home: nullcontext(home.url))
