@@ -197,6 +197,8 @@ def drop_deleted(cluster: Cluster, kb: str, *, patience: Patience = _MERGING) ->
     if not deleted:
         return None
     _wait_for_release(cluster, indexes, replace(patience, total=min(_RELEASED, patience.total)))
+    # A merge keeps what lies after the last commit.
+    cluster.ask("POST", f"/{indexes}/_flush", to=f"write the changes of {kb} to disk")
     task = cluster.ask(
         "POST", f"/{indexes}/_forcemerge", to=f"merge the segments of {kb}",
         params={"max_num_segments": "1", "wait_for_completion": "false"},

@@ -137,4 +137,3 @@ def test_deleted_documents_are_dropped_once_no_copy_needs_them(
     assert dropped is not None
     assert dropped.count > 0
     assert merged == [2]
-    assert drop_deleted(cluster, kb_name) is None

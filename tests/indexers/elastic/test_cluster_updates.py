@@ -503,6 +503,7 @@ def test_compacting_drops_what_updates_left_on_the_disks_and_changes_no_answer(
 
     assert first is not None
     assert first.after < first.before
+    assert drop_deleted(cluster, loaded) is None
     assert contents(ElasticKB(loaded, cluster), {}) == before
 
 
