@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.questions import find_relations
 from kbtools.errors import BadArgument
-from kbtools.indexers.readers.entity_layout import find_head
+from kbtools.indexers.readers.entity_columns import find_head
 from kbtools.indexers.readers.plain_tables import BETWEEN, PlainTable
 from kbtools.serve.extension import extend
 from kbtools.serve.live_kb import Edition

@@ -1,6 +1,7 @@
 """The forms of cells in a table of entities: numbers, dates, addresses, ids, and signs for an empty cell."""
 
 import re
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -8,6 +9,7 @@ import pyarrow.compute as pc
 from kbtools.indexers.readers.batches import repeated
 from kbtools.indexers.readers.table_rows import REWRITTEN, as_text, canonical_column, contains, is_list, trimmed
 from kbtools.kb.ids import TOPIC
+from kbtools.kb.table_heads import plain_head
 
 _VALUES = {
     "number": r"^[+-]?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$",
@@ -25,6 +27,9 @@ _SHAPED = rf"{REWRITTEN}|^[QP][1-9]\d*$|^{TOPIC.pattern}$"
 PLACEHOLDER = r"^([-–—−]{1,3}|\.{2,3}|…|[nN]/[aA]|n\.a\.|#N/A)$"
 """A cell that stands for an empty one."""
 
+_ROW_NUMBERS = r"(column|unnamed \d+)?( ?\d+)*|index|row ?names"
+"""The heads of row numbers: none, which is `column 1` here, `Unnamed: 0`, `...1`, `index`, `rownames`."""
+
 _PLAIN = r"^[^\d+\-/<:QPmgfnhw]"
 """The beginning of cells that are certainly text."""
 
@@ -38,6 +43,17 @@ def is_distinct(column: pa.Array, least: float = 0.9) -> bool:
         pc.count_distinct(texts).as_py() >= least * len(texts)
         and pc.count(texts.filter(pc.equal(texts, ""))).as_py() <= 0.1 * len(texts)
     )
+
+
+def is_row_numbers(head: str, column: pa.Array) -> bool:
+    """Return whether a column holds the row numbers that R, pandas and readr write: from 0 or 1 on, ascending."""
+    if not re.fullmatch(_ROW_NUMBERS, plain_head(head)) or not pa.types.is_string(column.type):
+        return False
+    cells = column.to_pylist()
+    if not all(cell and cell.isdecimal() and len(cell) < 10 for cell in cells):
+        return False
+    numbers = list(map(int, cells))
+    return numbers[0] in (0, 1) and all(a < b for a, b in pairwise(numbers))
 
 
 def is_address(column: pa.Array) -> bool:

@@ -23,14 +23,12 @@ from kbtools.indexers.readers.delimited_columns import parse_cells, row_ends, ro
 from kbtools.indexers.readers.delimited_rows import LONGEST_CELL, Lines, ReadRow, begins_cell, read_row, split_cells
 from kbtools.indexers.readers.entity_layout import EntityLayout
 from kbtools.indexers.readers.fact_layout import FactLayout
+from kbtools.indexers.readers.header_rows import OPENING, Header, header_at, header_place
 from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
 from kbtools.indexers.readers.table_rows import MOST_COLUMNS, Layout, TableRows, laid_out
 from kbtools.text.encodings import is_utf_8
 
 _SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
-
-_OPENING = 30
-"""Lines searched for the header, which may follow titles and remarks."""
 
 _SEP_LINE = re.compile(rb'"?sep=(.)"?')
 """The first line that tells Excel the separator."""
@@ -105,7 +103,7 @@ class _DelimitedReader:
     def read_header(self, block: Block) -> Block:
         """Find the header in the first lines and return the rest of the block."""
         opening: list[tuple[int, str]] = []
-        top = Block(_first_lines(block.text, _OPENING), block.first_line)
+        top = Block(_first_lines(block.text, OPENING), block.first_line)
         if b"\r" in top.text.strip() and b"\n" not in top.text.strip():
             problem = "lines end with carriage returns only; save the file with line feeds, as in CSV UTF-8"
             raise WrongFormat.at(self.skips.path, problem, line=1)
@@ -131,10 +129,13 @@ class _DelimitedReader:
                 self.skips.lines += 1
                 self.skips.add("blank line", line=number, text="", bad=False)
             return Block(b"", block.first_line)
-        place = self.choose_header(opening)
-        number, _ = opening[place]
+        header = self.choose_header(opening)
+        number, _ = opening[header.last]
+        own = {line for line, _ in opening[header.first : header.last]}
         for above, raw in islice(lines_of(top), number - block.first_line):
-            if not _SEP_LINE.fullmatch(raw):
+            if above in own:
+                self.skips.lines += 1
+            elif not _SEP_LINE.fullmatch(raw):
                 self.skips.lines += 1
                 kind = "line above the header" if raw.strip() else "blank line"
                 self.skips.add(kind, line=above, text=raw.decode(), bad=False)
@@ -142,7 +143,7 @@ class _DelimitedReader:
         end = len(_first_lines(block.text, number + 1 - block.first_line))
         return Block(block.text[end:], number + 1)
 
-    def choose_header(self, opening: Sequence[tuple[int, str]]) -> int:
+    def choose_header(self, opening: Sequence[tuple[int, str]]) -> Header:
         """Choose the header and its separator; another separator is chosen only if the usual one does not fit."""
         marks = list(dict.fromkeys([self.divider, *_SEPARATORS]))
         tables = {mark: [[cell.strip() for cell in split_cells(line, mark)] for _, line in opening] for mark in marks}
@@ -156,16 +157,23 @@ class _DelimitedReader:
             separator = max(marks, key=lambda mark: _regularity(tables[mark]))
             place = header_place(tables[separator], self.layout)
         number, line = opening[place]
-        header = tables[separator][place]
+        header = Header(tables[separator][place], place, place)
+        if not self.layout.strict:
+            header = header_at(tables[separator], place)
+            below = tables[separator][header.last + 1 :]
+            longer = all(len(row) == len(header.heads) + 1 for row in below)
+            if separator == "\t" and longer and any(row[-1] for row in below):
+                # R's write.table gives the row names no head.
+                header = replace(header, heads=["", *header.heads])
         spaced = re.search(r"\S {2,}\S", line)
         advice = "; its columns seem to be separated by several spaces, use tabs" if spaced else ""
         if separator != self.separator:
             self.skips.note(f"columns separated by {_SEPARATORS.get(separator, repr(separator))}", line=number)
         if separator == "\t" and not spaced:
             advice = "; to read a file of facts without a header, name it .txt"
-        self.layout.begin(header, number, advice=advice)
-        self.divider, self.header = separator, header
-        return place
+        self.layout.begin(header.heads, number, advice=advice)
+        self.divider, self.header = separator, header.heads
+        return header
 
     def end_of_rows(self, text: bytes, *, last: bool) -> int | None:
         """Return the end of the last whole row; None if the block is not clean or the end cannot be determined."""
@@ -277,16 +285,3 @@ def _regularity(rows: Sequence[Sequence[str]]) -> float:
     """Return how well a separator divides lines: the most frequent number of columns times the share of its lines."""
     width, count = Counter(map(len, rows)).most_common(1)[0]
     return (width - 1) * count / len(rows)
-
-
-def header_place(rows: Sequence[Sequence[str]], layout: Layout) -> int:
-    """Return the row of the header: the first that fits, else the first half-filled row of the usual width."""
-    for place, row in enumerate(rows[:_OPENING]):
-        if layout.fits(row):
-            return place
-    widths = Counter(len(row) for row in rows[:_OPENING] if any(row))
-    width = max(widths, key=lambda width: (widths[width], width)) if widths else 0
-    for place, row in enumerate(rows[:_OPENING]):
-        if len(row) == width and sum(map(bool, row)) >= (width + 1) // 2:
-            return place
-    return 0

@@ -15,9 +15,11 @@ from pyarrow import ipc
 from kbtools.entry_points import install_command
 from kbtools.errors import MissingDependency, WrongFormat
 from kbtools.indexers.readers.batches import RecordBatch, Skips
-from kbtools.indexers.readers.delimited import CSVReader, TSVReader, header_place, layout_of
-from kbtools.indexers.readers.entity_layout import EntityLayout, find_head
+from kbtools.indexers.readers.delimited import CSVReader, TSVReader, layout_of
+from kbtools.indexers.readers.entity_columns import find_head
+from kbtools.indexers.readers.entity_layout import EntityLayout
 from kbtools.indexers.readers.formats import DATABASES, SPREADSHEETS, suffix_of
+from kbtools.indexers.readers.header_rows import header_at, header_place
 from kbtools.indexers.readers.json_documents import may_be_document
 from kbtools.indexers.readers.json_lines import JSONLinesReader, plain_text
 from kbtools.indexers.readers.reading import WIDE, Reading, ReadOptions, Source
@@ -279,9 +281,12 @@ def _sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterato
     cells = [[_sheet_text(value) for value in row] for row in filled[0][1]]
     place = header_place(cells, layout)
     skips.lines += len(cells)
-    header = list(cells[place]) if cells else []
+    header = list[str]()
+    if cells:
+        found = header_at(cells, place)
+        header, place = found.heads, found.last
     # All rows are as wide as the widest of the sheet; columns without head and cells are dropped.
-    while header and not any(row[len(header) - 1] for row in cells[place:]):
+    while header and not (header[-1] or any(row[len(header) - 1] for row in cells[place:])):
         header.pop()
     layout.begin(header, place + 1)
     below = dict(enumerate(cells[place + 1 :], place + 2))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtools.indexers.readers.batches import ALIAS, Skips
-from kbtools.indexers.readers.delimited import header_place
 from kbtools.indexers.readers.entity_layout import EntityLayout
+from kbtools.indexers.readers.header_rows import header_place
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.reading import ReadOptions, Source, Wide
 from kbtools.indexers.readers.table_rows import (

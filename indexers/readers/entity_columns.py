@@ -1,0 +1,244 @@
+"""The role of each column of a table with one entity per row: named by an option, or guessed from head and cells."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kbtools.errors import WrongFormat
+from kbtools.indexers.readers.batches import Skips
+from kbtools.indexers.readers.cell_forms import is_address, is_distinct, is_row_numbers, is_shaped, is_value
+from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.readers.table_rows import SAYING, as_text, is_list, trimmed
+from kbtools.kb.table_heads import ENTITY_ROLES, NAME_HEADS, entity_role, name_parts, plain_head
+
+
+@dataclass(frozen=True, slots=True)
+class _TextColumn:
+    """A column of names, aliases or descriptions, as an option names it, and their language."""
+
+    kind: str
+    wanted: str
+    language: str
+
+
+class EntityColumns:
+    """The roles of the columns of a table; those that no option names are guessed from the heads and the first rows."""
+
+    def __init__(self, source: Source, options: ReadOptions, skips: Skips) -> None:
+        self.source = source
+        self.options = options
+        self.wide = options.wide
+        self.skips = skips
+        self.language = options.columns.get("language")
+        self.roles: dict[str, str] = {}
+        """The role of each column: id, name, alias, type, description, language, row number, or value."""
+        self.texts: dict[str, _TextColumn] = {}
+        self.parts: tuple[str, str] | None = None
+        """The columns of given and of family names, where names are made of both."""
+
+    def unfit(self, reason: str) -> WrongFormat:
+        return WrongFormat(f"{self.source.name}: {reason}", path=str(self.source.path))
+
+    def choose(self, batch: pa.RecordBatch, line: int) -> None:
+        """Choose the role of each new column and report it."""
+        fields = [name for name in batch.schema.names if name not in self.roles]
+        first = not self.roles
+        if first:
+            self.roles |= dict.fromkeys(filter(None, [self.find_id(batch)]), "id")
+            self.leave_out_row_numbers(batch, line)
+        for name in fields:
+            column = None if name in (self.parts or ()) else self.texts.get(name) or self.find_text(name)
+            if column:
+                self.texts[name] = column
+            role = "language" if name == self.language else column.kind if column else ""
+            self.roles[name] = self.roles.get(name, "") or role or self.find_type(name) or "value"
+        named = self.wide.name or any(column.kind == "name" for column in self.texts.values())
+        if first and not named and (name := self.find_name(batch)):
+            self.texts[name] = _TextColumn("name", name, "")
+            self.roles[name] = "id" if self.roles[name] == "id" else "name"
+        if first:
+            self.skips.note(self.report(batch), line=line)
+            alike = [name for name in batch.schema.names if is_shaped(name, batch[name])]
+            if alike and (alike[0] == batch.schema.names[0] or len(alike) == 1):
+                note = f"{alike[0]!r} is taken as a header, but looks like the cells below it; is the header missing?"
+                self.skips.note(note, line=line)
+            self.note_lists(batch, line)
+            self.note_links(batch, line)
+
+    def leave_out_row_numbers(self, batch: pa.RecordBatch, line: int) -> None:
+        """Leave out a first column of row numbers that no option names."""
+        name = batch.schema.names[0]
+        named = {*self.wide.name, *self.wide.alias, *self.wide.type, *self.wide.description, *self.wide.link}
+        if name not in self.roles and not find_head(name, named) and is_row_numbers(name, batch[name]):
+            self.roles[name] = "row number"
+            self.skips.note(f"row numbers, left out: {name!r}", line=line)
+
+    def report(self, batch: pa.RecordBatch) -> str:
+        """Return a line that reports the role of each column."""
+        parts = {role: [name for name in self.roles if self.role_of(name, role)] for role in ("id", *SAYING, "type")}
+        values = [name for name, role in self.roles.items() if role == "value" and any(batch[name][:1_000].to_pylist())]
+        role_lines = [f"{role} {', '.join(map(repr, names[:5]))}" for role, names in parts.items() if names]
+        role_lines = role_lines if parts["id"] else ["no id, rows are numbered", *role_lines]
+        return f"columns: {'; '.join(role_lines)}" + (f"; values {listed(values)}" if values else "")
+
+    def note_lists(self, batch: pa.RecordBatch, line: int) -> None:
+        """Note the columns whose cells look like lists, which are divided if they hold aliases, and whole if not."""
+        if self.options.list_separator is not None:
+            return
+        for name in batch.schema.names:
+            aliases = name in self.texts and self.texts[name].kind == "alias"
+            if not (aliases or self.roles[name] == "value") or not pa.types.is_string(batch[name].type):
+                continue
+            cells = batch[name].filter(pc.not_equal(batch[name], ""))
+            lists = pc.sum(pc.match_substring_regex(cells, _LIST)).as_py() or 0
+            if aliases and lists:
+                self.skips.note(
+                    f"aliases in {name!r} divided at ';' and '|'; use --list-separator to change it", line=line
+                )
+            elif lists > 1 and lists >= _LISTS * len(cells):
+                note = (
+                    f"cells of {name!r} seem to be lists, each taken as one value; use --list-separator to divide them"
+                )
+                self.skips.note(note, line=line)
+
+    def note_links(self, batch: pa.RecordBatch, line: int) -> None:
+        """Note columns of values, such as `Boss`, in which at least half of the values are names of rows."""
+        plain = {name: trimmed(as_text(batch[name])) for name in batch.schema.names if not is_list(batch[name].type)}
+        names = [column for name, column in plain.items() if self.role_of(name, "name")]
+        if not names:
+            return
+        for name, column in plain.items():
+            if self.roles[name] == "value" and not find_head(name, self.wide.link):
+                cells = column.filter(pc.not_equal(column, "")).unique()
+                named = pc.sum(pc.is_in(cells, pa.concat_arrays(names))).as_py() or 0
+                if named and named >= _NAMES * len(cells):
+                    self.skips.note(
+                        f"cells of {name!r} are names of rows; --link-column {name!r} links them", line=line
+                    )
+
+    def role_of(self, name: str, role: str) -> bool:
+        return self.roles[name] == role or (name in self.texts and self.texts[name].kind == role)
+
+    def find_id(self, batch: pa.RecordBatch) -> str:
+        """Return the column of ids: the named one, else one with a usual head, else one whose ids are all different."""
+        header = batch.schema.names
+        if self.wide.subject:
+            if column := find_head(self.wide.subject, header):
+                return column
+            raise self.unfit(f"found the columns {header[:20]!r}, none of them {self.wide.subject!r}; change --id")
+        assigned = {*self.wide.alias, *self.wide.type, *self.wide.description, *self.wide.link}
+        by_plain = {plain_head(name): name for name in reversed(header) if name not in assigned}
+        usual = [
+            name for head in ENTITY_ROLES["id"].split("|") if (name := by_plain.get(head, ""))
+            and (head not in _ALSO_VALUES or self.language or is_distinct(batch[name]))
+        ]  # fmt: skip
+        ending = [name for plain, name in by_plain.items() if _CODE_HEAD.search(plain) and is_distinct(batch[name])]
+        addressed = [
+            name for name in header if name not in assigned and is_address(batch[name]) and is_distinct(batch[name])
+        ]
+        numbered = [name for name in header[:1] if _NUMBER_HEAD.search(plain_head(name)) and is_distinct(batch[name])]
+        return next(iter([*usual, *reversed(ending), *addressed, *numbered]), "")
+
+    def find_text(self, name: str) -> _TextColumn | None:
+        """Return the kind of text in a column; its language is given after an @ in its head or in the option."""
+        head = name.casefold()
+        stem, at, tag = head.rpartition("@")
+        kinds = {wanted: kind for kind in SAYING for wanted in getattr(self.wide, kind)}
+        for wanted, kind in kinds.items():
+            column, base, language = wanted.casefold().rpartition("@")
+            if wanted.casefold() == head:
+                return _TextColumn(kind, wanted, tag if at else "")
+            if base and column == head:
+                return _TextColumn(kind, wanted, language)
+            if at and wanted.casefold() == stem:
+                return _TextColumn(kind, wanted, tag)
+        role = entity_role(stem if at else name)
+        if (
+            role in SAYING
+            and not getattr(self.wide, role)
+            and self.roles.get(name) != "id"
+            and name not in self.wide.type
+        ):
+            return _TextColumn(role, name, tag if at else "")
+        return None
+
+    def find_type(self, name: str) -> str:
+        """Return `type` for a column of types, else an empty text."""
+        if self.wide.type:
+            return "type" if find_head(name, self.wide.type) else ""
+        return "type" if entity_role(name) == "type" else ""
+
+    def find_name(self, batch: pa.RecordBatch) -> str:
+        """Return the column of names if none is named: by its head, else the first column of distinct texts."""
+        header: list[str] = batch.schema.names
+        values = [name for name in header if self.roles[name] == "value" and name not in self.wide.link]
+        # `Company` beside `Company code`.
+        ids = (plain_head(name) for name in header if self.roles[name] == "id")
+        stems = [re.sub(r" (id|code|key|no|nr|number)$", "", head) for head in ids]
+        for heads in (*map(re.escape, stems), *NAME_HEADS):
+            for name in values:
+                if re.fullmatch(heads, plain_head(name)):
+                    return name
+        texts = [name for name in header if name in values or self.may_name(name, batch[name])]
+        texts = [name for name in texts if pa.types.is_string(batch[name].type) and not is_value(batch[name])]
+        texts.sort(key=lambda name: _NUMBER_HEAD.search(plain_head(name)) is not None)
+        # Where no column differs in nearly all rows, one that differs in half of them, as names of people do.
+        return next((name for least in (0.9, 0.5) for name in texts if is_distinct(batch[name], least)), "")
+
+    def may_name(self, name: str, column: pa.Array) -> bool:
+        """Return whether a column of short descriptions or names, which no option names, may hold the only names."""
+        kind = self.texts[name].kind if name in self.texts else ""
+        if not (kind == "description" or (kind == "alias" and "name" in plain_head(name))) or getattr(self.wide, kind):
+            return False
+        return pa.types.is_string(column.type) and (pc.mean(pc.utf8_length(column)).as_py() or 0) <= _SHORT
+
+    def with_full_names(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Add the column of full names, where the table has given and family names and no option names another."""
+        if not self.roles and not self.wide.name and (parts := name_parts(batch.schema.names)):
+            # A name that holds the other one is full already.
+            columns = [batch[part].to_pylist() for part in parts]
+            full = any(a and b and (a in b or b in a) for a, b in zip(*columns, strict=True))
+            self.parts = None if full or not all(map(pa.types.is_string, batch.select(parts).schema.types)) else parts
+        if not self.parts or not {*self.parts} <= {*batch.schema.names}:
+            return batch
+        head = f"{self.parts[0]} {self.parts[1]}"
+        self.texts[head] = _TextColumn("name", head, "")
+        cells = [trimmed(as_text(batch[part])) for part in self.parts]
+        return batch.append_column(head, trimmed(pc.binary_join_element_wise(*cells, " ")))
+
+
+def find_head(wanted: str, header: Iterable[str]) -> str:
+    """Return the column with this head, else one that differs only in case; empty if there is none."""
+    header = list(header)
+    folded = {head.strip().casefold(): head for head in reversed(header)}
+    return wanted if wanted in header else folded.get(wanted.strip().casefold(), "")
+
+
+def listed(columns: Iterable[str]) -> str:
+    """Return the first eight columns as a list in a sentence."""
+    names = list(columns)
+    return ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
+
+
+_SHORT = 60
+"""Letters of descriptions, on average, up to which they may be names, as in a catalogue of parts."""
+
+_LIST = r"\S\s*[;|]\s*[^\s;|]"
+_LISTS = 0.2
+"""A cell with several parts, and the share of such cells from which a column seems to hold lists."""
+
+_NAMES = 0.5
+"""If at least this share of a column's cells are names of rows, a note says so."""
+
+_ALSO_VALUES = frozenset(("code", "entity", "key", "subject"))
+"""Heads of ids only where no row repeats another: `Subject` may be that of a lesson."""
+
+_CODE_HEAD = re.compile(r" (id|code|key)$")
+_NUMBER_HEAD = re.compile(
+    r"\b(no|nr|num|number|numero|ref|reference|codigo|codice|sku|ean|isbn|barcode)$|(nr|nummer)$|"
+    r"^(symbol|ticker|abbr|iata|icao|iso)\b"
+)
+"""Heads of numbers and short codes, which are ids if the column is the first and its values are distinct."""

@@ -1,0 +1,129 @@
+"""Tables as programs export them: row numbers of R and pandas, and several rows of heads."""
+
+from pathlib import Path
+
+import pytest
+
+from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source, Wide
+from kbtools.indexers.readers.table_files import TableReading
+from tests.indexers.test_messy_tables import Table
+from tests.indexers.test_office_tables import write_xlsx
+
+
+def numbered(head: str, numbers: list[int]) -> list[str]:
+    """Return a table of people with a column of numbers in front, as R and pandas write it."""
+    rows = [["Ann", "Bonn"], ["Bob", "Kiel"], ["Eva", "Ulm"]]
+    return [f"{head}name,city", *(f"{number},{','.join(row)}" for number, row in zip(numbers, rows, strict=True))]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param(numbered(",", [0, 1, 2]), id="pandas"),
+        pytest.param(numbered(",", [1, 4, 7]), id="pandas after a selection"),
+        pytest.param(numbered("Unnamed: 0,", [0, 1, 2]), id="pandas, written twice"),
+        pytest.param(numbered("index,", [0, 1, 2]), id="pandas after reset_index"),
+        pytest.param(numbered('"",', [1, 2, 3]), id="R, write.csv"),
+        pytest.param([line.replace(",", "\t") for line in numbered("", [1, 2, 3])], id="R, write.table"),
+        pytest.param(numbered("...1,", [1, 2, 3]), id="readr"),
+        pytest.param(numbered("rownames,", [1, 2, 3]), id="R data sets"),
+    ],
+)
+def test_row_numbers_of_r_and_pandas_are_no_relation(tmp_path: Path, lines: list[str]) -> None:
+    table = Table(tmp_path / "t.csv", lines)
+
+    assert table.columns == "no id, rows are numbered; name 'name'; values 'city'"
+    assert any("row numbers, left out" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    ("lines", "wide", "columns"),
+    [
+        (numbered(",", [3, 1, 2]), Wide(), "no id, rows are numbered; name 'name'; values 'column 1', 'city'"),
+        (numbered(",", [1990, 1991, 1992]), Wide(), "no id, rows are numbered; name 'name'; values 'column 1', 'city'"),
+        (numbered("No,", [1, 2, 3]), Wide(), "id 'No'; name 'name'; values 'city'"),
+        (numbered("index,", [1, 2, 3]), Wide(subject="index"), "id 'index'; name 'name'; values 'city'"),
+        (
+            numbered("index,", [1, 2, 3]), Wide(alias=("index",)),
+            "no id, rows are numbered; name 'name'; alias 'index'; values 'city'",
+        ),
+        ([",mpg", "Mazda,21", "Fiat,32"], Wide(), "no id, rows are numbered; name 'column 1'; values 'mpg'"),
+        (["name,mpg", "Mazda,21,", "Fiat,32,"], Wide(), "no id, rows are numbered; name 'name'; values 'mpg'"),
+    ],
+)  # fmt: skip
+def test_other_first_columns_stay(tmp_path: Path, lines: list[str], wide: Wide, columns: str) -> None:
+    assert Table(tmp_path / "t.csv", lines, wide=wide).columns == columns
+
+
+TEAMS = ["Foxes,Bonn,3,1,2,2", "Owls,Kiel,1,3,0,4", "Bears,Ulm,2,2,1,3"]
+SCORES = "'Home Won', 'Home Lost', 'Away Won', 'Away Lost'"
+
+
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        pytest.param(
+            ["Team,City,Home,,Away,", ",,Won,Lost,Won,Lost"], f"name 'Team'; values 'City', {SCORES}", id="gaps"
+        ),
+        pytest.param(
+            ["Team,City,Home,Home,Away,Away", ",,Won,Lost,Won,Lost"], f"name 'Team'; values 'City', {SCORES}",
+            id="repeated groups",
+        ),
+        pytest.param(
+            ["Team,,Home,,Away,", "Short,Town,Won,Lost,Won,Lost"],
+            f"name 'Team Short'; values 'Team Town', {SCORES}", id="heads in every cell",
+        ),
+        pytest.param(
+            ["Team,,Home,,Away,", "Name,Town,Won,Lost,Won,Lost"], f"name 'Name'; values 'Town', {SCORES}",
+            id="usual heads in the lower row",
+        ),
+        pytest.param(
+            [",Town,Home,Home,Away,Away", ",,Won,Lost,Won,Lost", "Team,,,,,"], f"name 'Team'; values 'Town', {SCORES}",
+            id="pandas",
+        ),
+        pytest.param(
+            ["Report,,,,,", "Team,Town,2023,,2024,", ",,Won,Lost,Won,Lost"],
+            "name 'Team'; values 'Town', '2023 Won', '2023 Lost', '2024 Won', '2024 Lost'", id="years below a title",
+        ),
+        pytest.param(
+            [",,Goals,Goals,Points,Points", "Name,Town,2023,2024,2023,2024"],
+            "name 'Name'; values 'Town', 'Goals 2023', 'Goals 2024', 'Points 2023', 'Points 2024'",
+            id="groups of years",
+        ),
+    ],
+)  # fmt: skip
+def test_two_rows_of_heads_are_joined(tmp_path: Path, header: list[str], columns: str) -> None:
+    table = Table(tmp_path / "t.csv", [*header, *TEAMS])
+
+    assert table.columns == f"no id, rows are numbered; {columns}"
+    assert set(table.names().values()) == {"Foxes", "Owls", "Bears"}
+    assert set(table.left_out) <= {"line above the header"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "names"),
+    [
+        (["Name,City,,", ",,3,4", "Ann,Bonn,1,2", "Bob,Ulm,1,2"], {"Ann", "Bob"}),
+        (["Name,City,,", "Ann,Bonn,x,y", "Bob,Ulm,z,y"], {"Ann", "Bob"}),
+        (["Club,tag,tag", "Foxes,a,b", "Owls,c,d"], {"Foxes", "Owls"}),
+        (["Club,tag,tag", "Foxes,a,b", "Owls,1,2"], {"Foxes", "Owls"}),
+    ],
+)
+def test_a_row_of_values_is_no_second_row_of_heads(tmp_path: Path, lines: list[str], names: set[str]) -> None:
+    assert set(Table(tmp_path / "t.csv", lines).names().values()) == names
+
+
+def test_a_usual_head_in_the_lower_row_does_not_hide_the_upper_one(tmp_path: Path) -> None:
+    table = Table(tmp_path / "t.csv", ["Player,Team,", ",Code,City", "Ann,FX,Bonn", "Bob,OW,Kiel", "Eva,FX,Bonn"])
+    assert table.columns == "no id, rows are numbered; name 'Player'; values 'Team Code', 'Team City'"
+
+
+def test_two_rows_of_heads_of_a_spreadsheet_are_joined(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine", reason="pip install python-calamine")
+    heads = [["Team", "City", "Home", "", "Away", ""], ["", "", "Won", "Lost", "Won", "Lost"]]
+    path = write_xlsx(tmp_path / "t.xlsx", {"Teams": [["Season 2024"], *heads, *(row.split(",") for row in TEAMS)]})
+
+    reading = TableReading(Source(path, "any", format=WIDE), ReadOptions())
+    facts = [row for batch in reading.batches() if batch.kind == "facts" for row in batch.table.to_pylist()]
+
+    assert {row["relation"] for row in facts} == {"City", "Home Won", "Home Lost", "Away Won", "Away Lost"}
