@@ -24,8 +24,14 @@ _FIGURES = r"^\s*(\pL{1,3}\s)?[^\pL]*\d[^\pL]*(\s\pL{1,3})?\s*$"
 _SHAPED = rf"{REWRITTEN}|^[QP][1-9]\d*$|^{TOPIC.pattern}$"
 """Cells recognised as ids by their form: those of Freebase and Wikidata."""
 
-PLACEHOLDER = r"^([-–—−]{1,3}|\.{2,3}|…|[nN]/[aA]|n\.a\.|#N/A)$"
-"""A cell that stands for an empty one."""
+PLACEHOLDER = (
+    r"^([-–—−]{1,3}|\.{2,3}|…|[nN]/[aA]|n\.a\.|\\N|NULL|null|\(null\)|NaN|nan|NaT|<NA>|"
+    r"#(N/A|REF!|DIV/0!|VALUE!|NAME\?|NUM!|NULL!|ERROR!|SPILL!))$"
+)
+"""A cell that stands for an empty one: a dash, a null of a database or of pandas, or a formula that failed."""
+
+NOT_AVAILABLE = "NA"
+"""R's empty cell, beside figures only: in a column of text, it may be Namibia or sodium."""
 
 _ROW_NUMBERS = r"(column|unnamed \d+)?( ?\d+)*|index|row ?names"
 """The heads of row numbers: none, which is `column 1` here, `Unnamed: 0`, `...1`, `index`, `rownames`."""

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kbtools.indexers.readers.batches import RecordBatch, Skips, batch_of, repeated
-from kbtools.indexers.readers.cell_forms import PLACEHOLDER, spelt_values
+from kbtools.indexers.readers.cell_forms import NOT_AVAILABLE, PLACEHOLDER, is_value, spelt_values
 from kbtools.indexers.readers.entity_columns import EntityColumns, find_head, listed
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.marginal_rows import marginal_rows
@@ -153,7 +153,9 @@ class EntityLayout:
 
     def without_placeholders(self, name: str, cells: Cells) -> Cells:
         """Return the values of a column except dashes and the like; beside `+`, a dash is a value."""
-        empty = pc.match_substring_regex(cells.texts, PLACEHOLDER)
+        empty, missing = pc.match_substring_regex(cells.texts, PLACEHOLDER), pc.equal(cells.texts, NOT_AVAILABLE)
+        if pc.any(missing).as_py() and is_value(cells.texts.filter(pc.invert(pc.or_(empty, missing)))):
+            empty = pc.or_(empty, missing)
         if not pc.any(empty).as_py() or pc.any(pc.equal(cells.texts, "+")).as_py():
             return cells
         self.placeholders.setdefault(name, cells.texts.filter(empty)[0].as_py())

@@ -127,3 +127,8 @@ def test_two_rows_of_heads_of_a_spreadsheet_are_joined(tmp_path: Path) -> None:
     facts = [row for batch in reading.batches() if batch.kind == "facts" for row in batch.table.to_pylist()]
 
     assert {row["relation"] for row in facts} == {"City", "Home Won", "Home Lost", "Away Won", "Away Lost"}
+
+
+def test_na_is_an_empty_cell_beside_figures_alone(tmp_path: Path) -> None:
+    table = Table(tmp_path / "t.csv", ["id,name,Code,Size", "1,Ann,NA,NA", "2,Bob,DE,7", "3,Eva,FR,8.5"])
+    assert (table.values("Code")["1"], table.values("Size")) == ('"NA"', {"2": '"7"', "3": '"8.5"'})

@@ -199,7 +199,7 @@ def test_the_line_below_a_header_in_markdown_is_no_entity(tmp_path: Path) -> Non
     assert (set(table.names().values()), table.left_out) == ({"Borscht"}, {"line of dashes": 1})
 
 
-@pytest.mark.parametrize("sign", ["-", "–", "..", "…", "n/a", "N/A", "#N/A"])
+@pytest.mark.parametrize("sign", ["-", "–", "..", "n/a", "#N/A", "\\N", "NULL", "nan", "<NA>", "#DIV/0!"])
 def test_a_sign_that_stands_for_an_empty_cell_is_no_value(tmp_path: Path, sign: str) -> None:
     table = Table(tmp_path / "t.csv", ["id,name,City,Tax", f"1,-,Bonn,{sign}", f"2,Bob,{sign},-5"])
     assert (table.values("City"), table.values("Tax")) == ({"1": '"Bonn"'}, {"2": '"-5"'})
