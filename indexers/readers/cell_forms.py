@@ -64,10 +64,11 @@ def is_row_numbers(head: str, column: pa.Array) -> bool:
 
 def is_address(column: pa.Array) -> bool:
     """Return whether the cells of a column are Wikidata's addresses of entities."""
-    texts = column.filter(pc.is_valid(column))
+    if not pa.types.is_string(column.type):
+        return False
+    texts = column.filter(pc.not_equal(pc.fill_null(column, ""), ""))
     return bool(
-        pa.types.is_string(texts.type)
-        and len(texts)
+        len(texts)
         and pc.all(pc.match_substring_regex(texts, r"^\s*https?://www\.wikidata\.org/entity/Q\d+\s*$")).as_py()
     )
 

@@ -17,11 +17,15 @@ from kbtools.kb.table_heads import ENTITY_ROLES, NAME_HEADS, entity_role, name_p
 
 @dataclass(frozen=True, slots=True)
 class _TextColumn:
-    """A column of names, aliases or descriptions, as an option names it, and their language."""
+    """A column of names, aliases or descriptions, as an option names it, and their language.
+
+    `owner` is the column of the entities that they belong to, empty for those of the rows.
+    """
 
     kind: str
     wanted: str
     language: str
+    owner: str = ""
 
 
 class EntityColumns:
@@ -38,6 +42,8 @@ class EntityColumns:
         self.texts: dict[str, _TextColumn] = {}
         self.parts: tuple[str, str] | None = None
         """The columns of given and of family names, where names are made of both."""
+        self.addresses: list[str] = []
+        """The columns of Wikidata's addresses."""
 
     def unfit(self, reason: str) -> WrongFormat:
         return WrongFormat(f"{self.source.name}: {reason}", path=str(self.source.path))
@@ -47,6 +53,7 @@ class EntityColumns:
         fields = [name for name in batch.schema.names if name not in self.roles]
         first = not self.roles
         if first:
+            self.addresses = [name for name in batch.schema.names if is_address(batch[name])]
             self.roles |= dict.fromkeys(filter(None, [self.find_id(batch)]), "id")
             self.leave_out_row_numbers(batch, line)
         for name in fields:
@@ -55,7 +62,7 @@ class EntityColumns:
                 self.texts[name] = column
             role = "language" if name == self.language else column.kind if column else ""
             self.roles[name] = self.roles.get(name, "") or role or self.find_type(name) or "value"
-        named = self.wide.name or any(column.kind == "name" for column in self.texts.values())
+        named = self.wide.name or any(column.kind == "name" and not column.owner for column in self.texts.values())
         if first and not named and (name := self.find_name(batch)):
             self.texts[name] = _TextColumn("name", name, "")
             self.roles[name] = "id" if self.roles[name] == "id" else "name"
@@ -136,9 +143,9 @@ class EntityColumns:
             and (head not in _ALSO_VALUES or self.language or is_distinct(batch[name]))
         ]  # fmt: skip
         ending = [name for plain, name in by_plain.items() if _CODE_HEAD.search(plain) and is_distinct(batch[name])]
-        addressed = [
-            name for name in header if name not in assigned and is_address(batch[name]) and is_distinct(batch[name])
-        ]
+        addressed = [name for name in self.addresses if name not in assigned and is_distinct(batch[name])]
+        # Wikidata's query service repeats an entity for each of its values.
+        addressed += [name for name in self.addresses if name == header[0] and f"{name}Label" in header]
         numbered = [name for name in header[:1] if _NUMBER_HEAD.search(plain_head(name)) and is_distinct(batch[name])]
         return next(iter([*usual, *reversed(ending), *addressed, *numbered]), "")
 
@@ -155,6 +162,10 @@ class EntityColumns:
                 return _TextColumn(kind, wanted, language)
             if at and wanted.casefold() == stem:
                 return _TextColumn(kind, wanted, tag)
+        for suffix, kind in _OF_ADDRESSES.items():
+            owner = name.removesuffix(suffix)
+            if owner in self.addresses and owner != name and not getattr(self.wide, kind):
+                return _TextColumn(kind, name, "", "" if self.roles.get(owner) == "id" else owner)
         role = entity_role(stem if at else name)
         if (
             role in SAYING
@@ -235,6 +246,9 @@ _NAMES = 0.5
 
 _ALSO_VALUES = frozenset(("code", "entity", "key", "subject"))
 """Heads of ids only where no row repeats another: `Subject` may be that of a lesson."""
+
+_OF_ADDRESSES = {"Label": "name", "Description": "description", "AltLabel": "alias"}
+"""What Wikidata's query service adds to the name of a variable for the texts of its entity."""
 
 _CODE_HEAD = re.compile(r" (id|code|key)$")
 _NUMBER_HEAD = re.compile(

@@ -113,7 +113,9 @@ class EntityLayout:
             separator = None if (text and text.kind == "description") or role == "id" else self.options.list_separator
             column = batch[name]
             if separator is None and text and text.kind == "alias" and pa.types.is_string(column.type):
-                column, separator = pc.replace_substring_regex(column, r"\s*[;|]\s*", ";"), ";"
+                # Wikidata's query service separates aliases by commas.
+                signs = r"\s*[;|]\s*|, " if name.endswith("AltLabel") else r"\s*[;|]\s*"
+                column, separator = pc.replace_substring_regex(column, signs, ";"), ";"
             cells = read_cells(column, separator, words=text is not None and self.options.divides_words)
             if flawed := cells.flawed():
                 line_of, text_of = rows.lines[flawed[0]], rows.shown(flawed[0])
@@ -126,6 +128,10 @@ class EntityLayout:
             if not len(cells.texts):
                 continue
             entities = cells.beside(subjects)
+            if text is not None and text.owner:
+                owners = canonical_column(trimmed(as_text(batch[text.owner])))
+                cells = cells.kept(cells.beside(pc.not_equal(owners, "")))
+                entities = cells.beside(owners)
             if text is not None:
                 own_tag = tags is None or text.language
                 spoken = repeated(text.language, len(entities)) if own_tag else cells.beside(tags)

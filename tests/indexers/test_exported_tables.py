@@ -132,3 +132,31 @@ def test_two_rows_of_heads_of_a_spreadsheet_are_joined(tmp_path: Path) -> None:
 def test_na_is_an_empty_cell_beside_figures_alone(tmp_path: Path) -> None:
     table = Table(tmp_path / "t.csv", ["id,name,Code,Size", "1,Ann,NA,NA", "2,Bob,DE,7", "3,Eva,FR,8.5"])
     assert (table.values("Code")["1"], table.values("Size")) == ('"NA"', {"2": '"7"', "3": '"8.5"'})
+
+
+Q = "http://www.wikidata.org/entity/Q"
+ANSWERS = [
+    "item,itemLabel,itemAltLabel,country,countryLabel,mayorLabel",
+    f'{Q}64,Berlin,"Spree-Athen, Athens on the Spree",{Q}183,Germany,Ann',
+    f'{Q}64,Berlin,"Spree-Athen, Athens on the Spree",{Q}183,Germany,Bob',
+    f"{Q}90,Paris,,,,Eva",
+]
+
+
+def test_labels_of_wikidata_s_query_service_name_the_entities_beside_them(tmp_path: Path) -> None:
+    table = Table(tmp_path / "t.csv", ANSWERS)
+
+    assert {(row["entity"], row["text"]) for row in table.rows["names"]} == {
+        (f"{Q}64", "Berlin"), (f"{Q}64", "Spree-Athen"), (f"{Q}64", "Athens on the Spree"), (f"{Q}90", "Paris"),
+        (f"{Q}183", "Germany"),
+    }  # fmt: skip
+    assert {(row["subject"], row["relation"], row["object"]) for row in table.rows["facts"]} == {
+        (f"{Q}64", "country", f'"{Q}183"^^<cell:url>'), (f"{Q}64", "mayorLabel", '"Ann"^^<cell:text>'),
+        (f"{Q}64", "mayorLabel", '"Bob"^^<cell:text>'), (f"{Q}90", "mayorLabel", '"Eva"^^<cell:text>'),
+    }  # fmt: skip
+
+
+def test_labels_of_other_columns_stay_values(tmp_path: Path) -> None:
+    lines = [line.replace(Q, "K") for line in ANSWERS]
+    values = Table(tmp_path / "t.csv", lines).columns.partition("values ")[2]
+    assert values == "'item', 'itemLabel', 'itemAltLabel', 'country', 'countryLabel'"
