@@ -26,6 +26,7 @@ from kbtools.indexers.readers.fact_layout import FactLayout
 from kbtools.indexers.readers.header_rows import OPENING, Header, header_at, header_place
 from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
 from kbtools.indexers.readers.table_rows import MOST_COLUMNS, Layout, TableRows, laid_out
+from kbtools.kb.ids import is_literal, literal_text
 from kbtools.text.encodings import is_utf_8
 
 _SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
@@ -52,6 +53,8 @@ class _DelimitedReader:
         self.header: list[str] = []
         self.short: list[int] = []
         self.ends: NDArray[np.int64] | None = None
+        self.has_terms = False
+        """Whether cells are terms of RDF, `<http://...>` or `"Berlin"@en`, as in the results of SPARQL queries."""
 
     def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
         return laid_out(self.layout, self.rows(blocks))
@@ -98,6 +101,8 @@ class _DelimitedReader:
         return rows, Block(text[end:], block.first_line + count)
 
     def batch(self, columns: Sequence[pa.Array]) -> pa.RecordBatch:
+        if self.has_terms and not self.layout.strict:
+            columns = [_without_marks(column) for column in columns]
         return pa.RecordBatch.from_arrays(columns, names=self.header)
 
     def read_header(self, block: Block) -> Block:
@@ -146,6 +151,10 @@ class _DelimitedReader:
     def choose_header(self, opening: Sequence[tuple[int, str]]) -> Header:
         """Choose the header and its separator; another separator is chosen only if the usual one does not fit."""
         marks = list(dict.fromkeys([self.divider, *_SEPARATORS]))
+        # SPARQL writes `?item` for the column `item`.
+        self.has_terms = all(head.startswith("?") for head in opening[0][1].split("\t"))
+        if self.has_terms:
+            opening = [(opening[0][0], opening[0][1].replace("?", "")), *opening[1:]]
         tables = {mark: [[cell.strip() for cell in split_cells(line, mark)] for _, line in opening] for mark in marks}
         places = ((place, mark) for place in range(len(opening)) for mark in marks)
         fitting = next(((place, mark) for place, mark in places if self.layout.fits(tables[mark][place])), None)
@@ -285,3 +294,11 @@ def _regularity(rows: Sequence[Sequence[str]]) -> float:
     """Return how well a separator divides lines: the most frequent number of columns times the share of its lines."""
     width, count = Counter(map(len, rows)).most_common(1)[0]
     return (width - 1) * count / len(rows)
+
+
+def _without_marks(column: pa.Array) -> pa.Array:
+    """Return the terms of a column as plain text: addresses without brackets, literals without quotes and language."""
+    return pa.array(
+        [literal_text(cell) if is_literal(cell) else re.sub(r"^<(.*)>$", r"\1", cell) for cell in column.to_pylist()],
+        pa.string(),
+    )

@@ -104,7 +104,7 @@ def _table(path: Path, header: Sequence[str], *, format: str | None = None) -> _
 
 
 def _table_kind(header: Sequence[str]) -> SourceKind:
-    folded = {head.strip().casefold() for head in header}
+    folded = {head.strip().removeprefix("?").casefold() for head in header}
     if folded == {"old", "new"}:
         return "redirects"
     stems = folded | {SUFFIX.sub("", head) for head in folded}

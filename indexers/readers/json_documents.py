@@ -20,8 +20,11 @@ _DEPTH = 4
 _INSIDE = 20
 """Objects inside each other whose fields are columns of a row; deeper ones are left out."""
 
-_WRAPPERS = frozenset({"attributes", "properties", "fields", "_source"})
-"""Keys below which services such as JSON:API and GeoJSON keep the fields of an object."""
+_WRAPPERS = frozenset({"attributes", "properties", "fields", "_source", "node"})
+"""Keys below which services such as JSON:API, GeoJSON and GraphQL keep the fields of an object."""
+
+_TERM = frozenset({"type", "value", "xml:lang", "datatype"})
+"""The fields of a value in the results of a SPARQL query."""
 
 _NAMING = ("name", "label", "title", "value", "id")
 """The fields that stand for an object in a list."""
@@ -56,6 +59,9 @@ def as_json_lines(blocks: Iterable[Block], path: Path) -> Iterator[Block]:
             raise WrongFormat.at(path, f"found JSON that cannot be read ({error}); fix the file") from error
         yield from read
         return
+    if isinstance(document, dict) and _are_columns(document):
+        rows = zip(*(column.values() for column in document.values()), strict=True)
+        document = [dict(zip(document, row, strict=True)) for row in rows]
     single = isinstance(document, dict) and any(entity_role(key) in ("id", "name") for key in document)
     records = [document] if single else _records(document, _DEPTH)
     if isinstance(document, dict) and (single or not records) and b"\n" not in first.text.strip():
@@ -85,9 +91,28 @@ def _records(document: Any, depth: int) -> list[dict[str, Any]]:
     return max((_records(part, depth - 1) for part in parts), key=len)
 
 
+def _are_columns(document: dict[str, Any]) -> bool:
+    """Return whether a document holds columns, each with its rows by number, as pandas writes a frame by default."""
+    columns = list(document.values())
+    numbers = list(columns[0]) if columns and isinstance(columns[0], dict) else []
+    plain = numbers[:1] == ["0"] and all(map(str.isdecimal, numbers))
+    return plain and all(isinstance(column, dict) and list(column) == numbers for column in columns)
+
+
+def _value_of(value: Any) -> Any:
+    """Return a value without its wrapping by MongoDB, `{"$oid": "5f1"}`, or in the results of a SPARQL query."""
+    while isinstance(value, dict) and len(value) == 1 and next(iter(value)).startswith("$"):
+        (value,) = value.values()
+    is_term = isinstance(value, dict) and {"type", "value"} <= value.keys() <= _TERM
+    if is_term and value["type"] in ("uri", "literal", "typed-literal", "bnode"):
+        return value["value"]
+    return value
+
+
 def fields_of(record: dict[str, Any], outer: str = "", depth: int = _INSIDE) -> Iterator[tuple[str, Any]]:
     """Yield the fields of an object, those of objects in it too, each called by all its keys."""
-    for key, value in record.items():
+    for key, wrapped in record.items():
+        value = _value_of(wrapped)
         if isinstance(value, dict) and depth:
             yield from fields_of(value, outer if key in _WRAPPERS else f"{outer}{key} ", depth - 1)
         elif isinstance(value, list) and value and all(isinstance(part, dict) for part in value):

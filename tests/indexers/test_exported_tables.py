@@ -1,9 +1,10 @@
-"""Tables as programs export them: row numbers of R and pandas, and several rows of heads."""
+"""Tables as programs export them: row numbers of R and pandas, several rows of heads, and results of SPARQL."""
 
 from pathlib import Path
 
 import pytest
 
+from kbtools.indexers.readers.detection import detect
 from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source, Wide
 from kbtools.indexers.readers.table_files import TableReading
 from tests.indexers.test_messy_tables import Table
@@ -160,3 +161,22 @@ def test_labels_of_other_columns_stay_values(tmp_path: Path) -> None:
     lines = [line.replace(Q, "K") for line in ANSWERS]
     values = Table(tmp_path / "t.csv", lines).columns.partition("values ")[2]
     assert values == "'item', 'itemLabel', 'itemAltLabel', 'country', 'countryLabel'"
+
+
+def test_results_of_sparql_are_read_without_the_marks_of_rdf(tmp_path: Path) -> None:
+    lines = [
+        "?item\t?name\t?size",
+        f'<{Q}64>\t"Ber\\"lin"@en\t"3"^^<http://www.w3.org/2001/XMLSchema#int>',
+        f"<{Q}90>\tParis\t2",
+    ]
+
+    table = Table(tmp_path / "t.tsv", lines)
+
+    assert (table.names(), table.values("size")) == (
+        {f"{Q}64": 'Ber"lin', f"{Q}90": "Paris"}, {f"{Q}64": '"3"', f"{Q}90": '"2"'},
+    )  # fmt: skip
+
+
+def test_triples_of_sparql_are_facts(tmp_path: Path) -> None:
+    (tmp_path / "t.tsv").write_text("?s\t?p\t?o\n<http://a/1>\t<http://a/p>\t<http://a/2>\n")
+    assert detect(tmp_path / "t.tsv").source.kind == "facts"

@@ -30,6 +30,25 @@ def records(document: Any, indent: int | None = None) -> list[dict[str, Any]]:
         pytest.param([["id", "name"], ["b1", "Olm Bridge"], ["b2", "Tor Bridge"]], id="rows below a header"),
         pytest.param({"meta": {"count": 2}, "result": {"rows": BRIDGES}}, id="two objects deep"),
         pytest.param({"columns": ["id", "name"], "data": [list(row.values()) for row in BRIDGES]}, id="a split frame"),
+        pytest.param(
+            {"id": {"0": "b1", "1": "b2"}, "name": {"0": "Olm Bridge", "1": "Tor Bridge"}}, id="columns of pandas"
+        ),
+        pytest.param({"edges": [{"node": bridge} for bridge in BRIDGES]}, id="nodes of GraphQL"),
+        pytest.param(
+            {
+                "head": {"vars": ["id", "name"]},
+                "results": {
+                    "bindings": [
+                        {
+                            "id": {"type": "uri", "value": bridge["id"]},
+                            "name": {"type": "literal", "xml:lang": "en", "value": bridge["name"]},
+                        }
+                        for bridge in BRIDGES
+                    ]
+                },
+            },
+            id="results of SPARQL",
+        ),
         pytest.param({"b1": {"name": "Olm Bridge"}, "b2": {"name": "Tor Bridge"}}, id="objects by their ids"),
     ],
 )  # fmt: skip
@@ -40,6 +59,16 @@ def test_the_largest_list_of_a_document_is_its_rows(document: Any, indent: int |
 def test_fields_of_objects_in_an_object_are_called_by_their_keys() -> None:
     record = {"id": "b1", "attributes": {"name": "Olm Bridge", "height": {"value": 12, "unit": "m"}}}
     assert records([record]) == [{"id": "b1", "name": "Olm Bridge", "height": 12, "height unit": "m"}]
+
+
+def test_values_that_mongodb_wraps_are_plain() -> None:
+    record = {"_id": {"$oid": "5f1"}, "built": {"$date": {"$numberLong": "1850"}}, "sold": {"$date": "1990-01-02"}}
+    assert records([record]) == [{"_id": "5f1", "built": "1850", "sold": "1990-01-02"}]
+
+
+def test_years_below_ids_are_no_columns() -> None:
+    years = {"Olm": {"1990": 5, "2000": 6}, "Tor": {"1990": 7, "2000": 8}}
+    assert records(years) == [{"id": "Olm", "1990": 5, "2000": 6}, {"id": "Tor", "1990": 7, "2000": 8}]
 
 
 def test_a_list_of_objects_in_a_field_gives_their_names() -> None:
