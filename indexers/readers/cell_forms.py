@@ -33,6 +33,9 @@ PLACEHOLDER = (
 NOT_AVAILABLE = "NA"
 """R's empty cell, beside figures only: in a column of text, it may be Namibia or sodium."""
 
+_CODE = r"^\s*([A-Za-z]{1,6}[-_.]?\d{4,}|\S+:\S*\d\S*)\s*$"
+"""A code: few letters before at least four digits, or a number of a named register."""
+
 _ROW_NUMBERS = r"(column|unnamed \d+)?( ?\d+)*|index|row ?names"
 """The heads of row numbers: none, which is `column 1` here, `Unnamed: 0`, `...1`, `index`, `rownames`."""
 
@@ -71,6 +74,14 @@ def is_address(column: pa.Array) -> bool:
         len(texts)
         and pc.all(pc.match_substring_regex(texts, r"^\s*https?://www\.wikidata\.org/entity/Q\d+\s*$")).as_py()
     )
+
+
+def is_code(column: pa.Array) -> bool:
+    """Return whether nearly all cells are codes, such as `tt0000001` and `MIM:138670`."""
+    if not pa.types.is_string(column.type):
+        return False
+    texts = column.filter(pc.not_equal(pc.fill_null(column, ""), ""))
+    return bool(len(texts) and pc.mean(pc.cast(pc.match_substring_regex(texts, _CODE), pa.int8())).as_py() >= 0.9)
 
 
 def is_shaped(head: str, column: pa.Array) -> bool:

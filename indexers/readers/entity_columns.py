@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import Skips
-from kbtools.indexers.readers.cell_forms import is_address, is_distinct, is_row_numbers, is_shaped, is_value
+from kbtools.indexers.readers.cell_forms import is_address, is_code, is_distinct, is_row_numbers, is_shaped, is_value
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.table_rows import SAYING, as_text, is_list, trimmed
 from kbtools.kb.table_heads import ENTITY_ROLES, NAME_HEADS, entity_role, name_parts, plain_head
@@ -119,7 +119,8 @@ class EntityColumns:
             return
         for name, column in plain.items():
             if self.roles[name] == "value" and not find_head(name, self.wide.link):
-                cells = column.filter(pc.not_equal(column, "")).unique()
+                others = pc.and_(pc.not_equal(column, ""), pc.not_equal(column, names[0]))
+                cells = column.filter(others).unique()
                 named = pc.sum(pc.is_in(cells, pa.concat_arrays(names))).as_py() or 0
                 if named and named >= _NAMES * len(cells):
                     self.skips.note(
@@ -147,7 +148,10 @@ class EntityColumns:
         # Wikidata's query service repeats an entity for each of its values.
         addressed += [name for name in self.addresses if name == header[0] and f"{name}Label" in header]
         numbered = [name for name in header[:1] if _NUMBER_HEAD.search(plain_head(name)) and is_distinct(batch[name])]
-        return next(iter([*usual, *reversed(ending), *addressed, *numbered]), "")
+        coded = [name for name in header[:1] if is_code(batch[name]) and is_distinct(batch[name])]
+        if not any(pa.types.is_string(batch[name].type) and not is_value(batch[name]) for name in header[1:]):
+            coded = []  # The codes are the only names.
+        return next(iter([*usual, *reversed(ending), *addressed, *numbered, *coded]), "")
 
     def find_text(self, name: str) -> _TextColumn | None:
         """Return the kind of text in a column; its language is given after an @ in its head or in the option."""
@@ -189,15 +193,16 @@ class EntityColumns:
         # `Company` beside `Company code`.
         ids = (plain_head(name) for name in header if self.roles[name] == "id")
         stems = [re.sub(r" (id|code|key|no|nr|number)$", "", head) for head in ids]
-        for heads in (*map(re.escape, stems), *NAME_HEADS):
-            for name in values:
-                if re.fullmatch(heads, plain_head(name)):
-                    return name
+        heads = (*map(re.escape, stems), *NAME_HEADS)
+        named = [name for head in heads for name in values if re.fullmatch(head, plain_head(name))]
         texts = [name for name in header if name in values or self.may_name(name, batch[name])]
         texts = [name for name in texts if pa.types.is_string(batch[name].type) and not is_value(batch[name])]
-        texts.sort(key=lambda name: _NUMBER_HEAD.search(plain_head(name)) is not None)
+        texts.sort(key=lambda name: (is_code(batch[name]), _NUMBER_HEAD.search(plain_head(name)) is not None))
         # Where no column differs in nearly all rows, one that differs in half of them, as names of people do.
-        return next((name for least in (0.9, 0.5) for name in texts if is_distinct(batch[name], least)), "")
+        best = next((name for least in (0.9, 0.5) for name in texts if is_distinct(batch[name], least)), "")
+        if named and best == header[0] and not is_distinct(batch[named[0]], 0.5):
+            return best  # `Player` beside a `Team name` that most rows repeat.
+        return next(iter(named), best)
 
     def may_name(self, name: str, column: pa.Array) -> bool:
         """Return whether a column of short descriptions or names, which no option names, may hold the only names."""
@@ -253,6 +258,7 @@ _OF_ADDRESSES = {"Label": "name", "Description": "description", "AltLabel": "ali
 _CODE_HEAD = re.compile(r" (id|code|key)$")
 _NUMBER_HEAD = re.compile(
     r"\b(no|nr|num|number|numero|ref|reference|codigo|codice|sku|ean|isbn|barcode)$|(nr|nummer)$|"
-    r"^(symbol|ticker|abbr|iata|icao|iso)\b"
+    r"^(symbol|ticker|abbr|iata|icao|iso)\b|^lp$|\b(kod|cod|numer|cislo|код|номер|артикул)$|"
+    r"(编号|編號|代码|番号|コード|번호|코드|رقم)$"
 )
 """Heads of numbers and short codes, which are ids if the column is the first and its values are distinct."""

@@ -37,7 +37,9 @@ ENTITY_ROLES = {
 """The heads of an entity's columns, in the form of `plain_head`."""
 
 NAME_HEADS = (
-    r"title|full name|tit(el|re|ulo|olo)|bezeichnung|designation|denomina(cion|cao|zione)|libelle|nom|nombre|nome|naam",
+    r"title|full name|tit(el|re|ulo|olo)|bezeichnung|designation|denomina(cion|cao|zione)|libelle|nom|nombre|nome|naam|"
+    r"(dc|dcterms) title( .*)?|na(zwa|zev|ziv|mn|vn|ma)|nimi|denumire|megnevezes|isim|ad[iı]|"
+    r"название|наименование|имя|назва|ονομα|الاسم|اسم|שם|नाम|名称|名稱|名字|姓名|名前|氏名|品名|이름|성명|명칭",
     r"(.* )?names?( .*)?",
     r"(nom|nome|naam) .*|nombre (comun|completo|cientifico|comercial)",
 )
@@ -66,9 +68,12 @@ def name_parts(header: Sequence[str]) -> tuple[str, str] | None:
 
 
 def plain_head(head: str) -> str:
-    """Return a head in lower case without accents, with single spaces."""
-    letters = unicodedata.normalize("NFKD", head.casefold().replace("_", " "))
-    return " ".join(re.findall(r"\w+", "".join(letter for letter in letters if not unicodedata.combining(letter))))
+    """Return a head in lower case without accents, with single spaces; `movieId` has two words."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", head.replace("_", " "))
+    letters = unicodedata.normalize("NFKD", words).casefold()
+    plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    # Syllables of Korean are whole again.
+    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFC", plain)))
 
 
 def entity_role(head: str) -> str:

@@ -180,3 +180,43 @@ def test_results_of_sparql_are_read_without_the_marks_of_rdf(tmp_path: Path) -> 
 def test_triples_of_sparql_are_facts(tmp_path: Path) -> None:
     (tmp_path / "t.tsv").write_text("?s\t?p\t?o\n<http://a/1>\t<http://a/p>\t<http://a/2>\n")
     assert detect(tmp_path / "t.tsv").source.kind == "facts"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Код,Город,Название,Год",
+        "编号,城市,名称,年",
+        "番号,出身地,名前,年",
+        "번호,도시,이름,연도",
+        "Lp.,Uwagi,Nazwa,Rok",
+    ],
+)
+def test_heads_of_more_languages_name_ids_and_names(tmp_path: Path, header: str) -> None:
+    table = Table(tmp_path / "t.csv", [header, "001,ab,Vime,1900", "002,cd,Tala,1901", "003,ef,Olm,1902"])
+    assert table.names() == {"001": "Vime", "002": "Tala", "003": "Olm"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "columns"),
+    [
+        (["movieId,title", "1,Heat", "2,Jaws"], "id 'movieId'; name 'title'"),
+        (["tconst,mainTitle,kind", "tt0001,Heat,a", "tt0002,Jaws,a"], "id 'tconst'; name 'mainTitle'; values 'kind'"),
+        (["tconst,year", "tt0001,1995", "tt0002,1975"], "no id, rows are numbered; name 'tconst'; values 'year'"),
+        (["Ship,Captain", "U96,Ann", "U97,Bob"], "no id, rows are numbered; name 'Ship'; values 'Captain'"),
+        (["GeneID,refs,Symbol", "1,MIM:138,A1BG", "2,MIM:103,A2M"], "id 'GeneID'; name 'Symbol'; values 'refs'"),
+        (["id,by,dc.title[en]", "1,Ann,Bolts", "2,Bob,Nuts"], "id 'id'; name 'dc.title[en]'; values 'by'"),
+        (
+            ["Player,Team name", "Ann,Foxes", "Bob,Foxes", "Eva,Foxes"],
+            "no id, rows are numbered; name 'Player'; values 'Team name'",
+        ),
+        (["No,Firm name", "1,Foxes", "2,Foxes", "3,Foxes"], "id 'No'; name 'Firm name'"),
+    ],
+)  # fmt: skip
+def test_codes_are_ids_and_no_names(tmp_path: Path, lines: list[str], columns: str) -> None:
+    assert Table(tmp_path / "t.csv", lines).columns == columns
+
+
+def test_a_second_name_of_the_same_row_is_no_link(tmp_path: Path) -> None:
+    table = Table(tmp_path / "t.csv", ["id,name,original", "1,Heat,Heat", "2,Jaws,Jaws", "3,Alien,Alien"])
+    assert not any("--link-column" in note for note in table.notes)

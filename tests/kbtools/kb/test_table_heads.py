@@ -32,6 +32,7 @@ def test_heads_of_several_words_and_of_values(head: str, role: str) -> None:
 
 def test_a_head_is_plain_without_case_accents_and_signs() -> None:
     assert plain_head("  Título_(Español): Ñ ") == "titulo espanol n"
+    assert [plain_head(head) for head in ("movieId", "IDs", "№", "GeneID")] == ["movie id", "ids", "no", "gene id"]
 
 
 @pytest.mark.parametrize(
