@@ -8,6 +8,14 @@ _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 LONGEST_CELL = 1_000
 """Most lines that a quoted cell may span; after as many, the line of an open quote counts as bad."""
 
+_FAULTS = {
+    "expected after": "text behind a closing quote; double the quotes inside a cell",
+    "unexpected end": "a quote that is not closed",
+    "new-line character": "a carriage return inside a row; save the file with line feeds",
+    "field larger": f"a cell of over {csv.field_size_limit():,} characters",
+}
+"""What the messages of the csv module mean, by a part of each."""
+
 Lines = list[tuple[int, bytes]]
 """Lines of a block with their numbers."""
 
@@ -35,7 +43,12 @@ def read_row(lines: Lines, place: int, *, separator: str, width: int) -> ReadRow
         return _read_tab_row(lines, place, line, width=width)
     if '"' not in line and "\r" not in line and len(line) < csv.field_size_limit():
         return ReadRow(line.split(separator))
-    return _read_quoted_row(lines, place, separator=separator)
+    row = _read_quoted_row(lines, place, separator=separator)
+    if row.fault and b'\\"' in raw:
+        # MySQL writes a quote inside a cell behind a backslash.
+        escaped = _read_quoted_row(lines, place, separator=separator, escape="\\")
+        return escaped if len(escaped.cells) == width else row
+    return row
 
 
 def _read_tab_row(lines: Lines, place: int, line: str, *, width: int) -> ReadRow:
@@ -52,16 +65,17 @@ def _read_tab_row(lines: Lines, place: int, line: str, *, width: int) -> ReadRow
     return quoted if len(quoted.cells) == width else replace(literal, open=quoted.open)
 
 
-def _read_quoted_row(lines: Lines, place: int, *, separator: str) -> ReadRow:
-    """Read a row whose quoted cells may span lines."""
+def _read_quoted_row(lines: Lines, place: int, *, separator: str, escape: str | None = None) -> ReadRow:
+    """Read a row whose quoted cells may span lines; a quote inside one is doubled, or follows the sign of escape."""
     # By index, since each slice of an iterator would pass over all lines before it.
     places = range(place, min(place + LONGEST_CELL, len(lines)))
     ahead = (lines[line][1].decode(errors="surrogateescape") + "\n" for line in places)
-    reader = csv.reader(ahead, delimiter=separator, strict=True)
+    reader = csv.reader(ahead, delimiter=separator, strict=True, doublequote=not escape, escapechar=escape)
     try:
         return ReadRow(next(reader), lines=reader.line_num)
     except csv.Error as error:
-        return ReadRow([], fault=f"invalid CSV row: {error}", open="unexpected end" in str(error))
+        reason = next((plain for sign, plain in _FAULTS.items() if sign in str(error)), str(error))
+        return ReadRow([], fault=f"invalid CSV row: {reason}", open="unexpected end" in str(error))
 
 
 def split_cells(line: str, separator: str) -> list[str]:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from kbtools.indexers.readers.batches import SourceKind, lines_of
 from kbtools.indexers.readers.delimited_rows import split_cells
+from kbtools.indexers.readers.foreign_formats import PAGE
 from kbtools.indexers.readers.formats import DATABASES, OPENING, SPREADSHEETS, find_syntax, suffix_of, unknown_format
 from kbtools.indexers.readers.json_documents import as_json_lines, may_be_document
 from kbtools.indexers.readers.reading import WIDE, WIKIDATA, Source
 from kbtools.indexers.readers.release import NAME_PREDICATES, TYPE_PREDICATE
-from kbtools.indexers.readers.sources import PAGE, check_source, encoding_of, read_blocks
+from kbtools.indexers.readers.sources import check_source, encoding_of, read_blocks
 from kbtools.indexers.readers.table_files import MAGIC, open_columnar
 from kbtools.kb.ids import canonical_id
 from kbtools.kb.table_heads import SUFFIX, USUAL, entity_role, is_header

@@ -10,8 +10,8 @@ from typing import Any
 from kbtools.entry_points import READERS, list_plugins, load_plugin
 from kbtools.errors import BrokenPlugin, MissingDependency, WrongFormat
 from kbtools.indexers.readers.batches import Block, SourceKind, lines_of, shorten
+from kbtools.indexers.readers.foreign_formats import PAGE
 from kbtools.indexers.readers.json_documents import may_be_document
-from kbtools.indexers.readers.sources import PAGE
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,6 @@ import importlib.util
 import io
 import lzma
 import os
-import re
 import stat
 import zlib
 from collections.abc import Callable, Iterator
@@ -18,7 +17,8 @@ from typing import IO, Protocol
 
 from kbtools.errors import SourceDamaged, SourceEmpty, SourceMissing, WrongFormat
 from kbtools.indexers.readers.batches import BOM, Block, count_byte
-from kbtools.text.encodings import find_encoding, wide_encoding
+from kbtools.indexers.readers.foreign_formats import PAGE, refuse_foreign
+from kbtools.text.encodings import find_encoding
 
 BLOCK = 8 << 20
 """Bytes of text in a block; a longer line makes a longer block."""
@@ -29,25 +29,8 @@ _SAMPLE = 1 << 20
 _HEAD = 512
 """Bytes searched for the signature of a packed file, read before any text is returned."""
 
-PAGE = 4096
-"""Bytes searched for a web page; the root of an OWL file follows a licence and entity declarations."""
-
 _LONGEST_LINE = 64 << 20
 """Bytes: room for two million ids of Freebase; a packed file without line ends is unpacked no further than this."""
-
-HTML = (b"<!", b"<html", b"<head")
-_XML = (b"<?xml", b"<rss")
-_ELEMENT = re.compile(rb"\A<[A-Za-z][\w.-]*[\s>](?s:.*)<([A-Za-z][\w.-]*)(?:\s[^<>]*)?>[^<]*</\1>(?=[\s<])")
-"""XML without a declaration: an element that begins the file, and one that ends."""
-
-_RDF_XML = re.compile(rb"<rdf:RDF|<!DOCTYPE rdf:RDF")
-_OWL_XML = re.compile(rb"<Ontology\b")
-_ONTOLOGIES = {
-    "OWL functional syntax": re.compile(rb"(?:Prefix|Ontology)\s*\("),
-    "OWL Manchester syntax": re.compile(rb"(?:Prefix|Ontology):\s"),
-    "OBO": re.compile(rb"format-version:\s"),
-}
-"""Ontology syntaxes other than RDF, and how each begins."""
 
 _CONTAINERS = {
     b"PK\x03\x04": ("a ZIP archive", "unpack it"),
@@ -181,7 +164,7 @@ def read_blocks(path: Path, *, meter: Meter | None = None, block: int = BLOCK, e
                 continue
             text = b"".join(parts)
             if opening:
-                _refuse_page(path, text[:PAGE])
+                refuse_foreign(path, text[:PAGE])
                 text, opening = text.removeprefix(BOM), False
             if not piece:
                 break
@@ -220,32 +203,9 @@ def _check_packing(path: Path, start: bytes) -> None:
         cure = "name it .gz, .bz2, .xz or .zst, or unpack it"
         raise WrongFormat.at(path, f"found compressed data, expected text; {cure}")
     if magic and not any(start[: len(known)] == known[: len(start)] for known in magic):
-        _refuse_page(path, start)
+        refuse_foreign(path, start)
         cure = "remove the suffix if it is plain text, else download it again"
         raise WrongFormat.at(path, f"found {start[:40]!r}, which is not {path.suffix} data; {cure}")
-
-
-def _refuse_page(path: Path, start: bytes) -> None:
-    """Raise WrongFormat for a web page, the usual result of a dead download link, or for text in another encoding."""
-    if encoding := wide_encoding(start):
-        cure = f"convert it with: iconv -f {encoding} -t UTF-8"
-        raise WrongFormat.at(path, f"found {encoding}, expected UTF-8; {cure}", line=1)
-    page = start.removeprefix(BOM).lstrip()
-    if page.startswith(b"<") and _RDF_XML.search(page):
-        return
-    ontology = "OWL/XML" if page.startswith(b"<") and _OWL_XML.search(page) else None
-    ontology = ontology or next((name for name, opening in _ONTOLOGIES.items() if opening.match(page)), None)
-    if ontology:
-        cure = "convert it with: robot convert --input FILE --output FILE.ttl"
-        raise WrongFormat.at(path, f"found {ontology}, expected RDF; {cure}", line=1)
-    if page.lower().startswith(HTML):
-        cure = "the download link is probably dead"
-        if b"<table" in page.lower():
-            cure = "open it in a spreadsheet program and save its table as .csv"
-        raise WrongFormat.at(path, f"found a web page ({start[:40].decode(errors='replace')!r}), {cure}", line=1)
-    if page.lower().startswith(_XML) or _ELEMENT.search(page):
-        cure = "export a table or RDF instead; if it is the message of a server, download it again"
-        raise WrongFormat.at(path, f"found XML ({start[:40].decode(errors='replace')!r}), {cure}", line=1)
 
 
 class _HashingFile(io.RawIOBase):

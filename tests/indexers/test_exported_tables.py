@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from kbtools.errors import TooManyBadLines
 from kbtools.indexers.readers.detection import detect
 from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source, Wide
 from kbtools.indexers.readers.table_files import TableReading
@@ -220,3 +221,23 @@ def test_codes_are_ids_and_no_names(tmp_path: Path, lines: list[str], columns: s
 def test_a_second_name_of_the_same_row_is_no_link(tmp_path: Path) -> None:
     table = Table(tmp_path / "t.csv", ["id,name,original", "1,Heat,Heat", "2,Jaws,Jaws", "3,Alien,Alien"])
     assert not any("--link-column" in note for note in table.notes)
+
+
+def test_quotes_behind_backslashes_are_read_as_mysql_writes_them(tmp_path: Path) -> None:
+    lines = ["id,name,path", r'1,"Ann \"Red\" Lee, jr","C:\\tmp"', r'2,"Bob","C:\"']
+    table = Table(tmp_path / "t.csv", lines)
+    assert (table.names(), table.values("path")["1"]) == ({"1": 'Ann "Red" Lee, jr', "2": "Bob"}, '"C:\\\\tmp"')
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("1,Ann\r2,Bob", "a carriage return inside a row; save the file with line feeds"),
+        ('1,"Ann" Lee', "text behind a closing quote; double the quotes inside a cell"),
+        ('1,"Ann', "a quote that is not closed"),
+        (f"1,{'A' * 200_000}", "a cell of over 131,072 characters"),
+    ],
+)
+def test_what_is_wrong_with_a_row_is_said_in_plain_words(tmp_path: Path, row: str, reason: str) -> None:
+    with pytest.raises(TooManyBadLines, match=reason):
+        Table(tmp_path / "t.csv", ["id,name", row, "3,Eva"])

@@ -289,6 +289,14 @@ def test_utf_16_without_its_mark_is_known_by_its_empty_halves(tmp_path: Path, en
         ("k.db", b"SQLite format 3\0", "found an SQLite file, expected text; .* --table with --query"),
         ("k.ofn", b"Prefix(ex:=<http://ex.org/>)\n", ":1: found OWL functional syntax, expected RDF; .* robot convert"),
         ("k.owl", b"Prefix: ex: <http://ex.org/>\n", ":1: found OWL Manchester syntax, expected RDF"),
+        (
+            "k.bib",
+            b"% refs\n@book{lee2001,\n  title = {Bolts},\n}\n",
+            ":1: found BibTeX, .* export the references as .csv",
+        ),
+        ("k.ris", b"TY  - BOOK\nTI  - Bolts\nER  - \n", ":1: found RIS, .* export the references as .csv"),
+        ("k.vcf", b"BEGIN:VCARD\r\nFN:Ann\r\n", ":1: found vCard, .* export the contacts as .csv"),
+        ("k.yaml", b"- name: Ann\n  city: Bonn\n", ":1: found YAML, .* yq -o json"),
         ("k.obo", b"format-version: 1.2\n", ":1: found OBO, expected RDF; convert it with: robot convert"),
     ],
 )
