@@ -95,6 +95,11 @@ def is_shaped(head: str, column: pa.Array) -> bool:
     return bool(len(forms[1]) > 1 and alike > 0.5 * len(forms[1]))
 
 
+def is_repeated(head: str, column: pa.Array) -> bool:
+    """Return whether a head is also a cell of its column."""
+    return pa.types.is_string(column.type) and bool(pc.any(pc.equal(column, head)).as_py())
+
+
 def is_value(column: pa.Array) -> bool:
     """Return whether most cells of a column of text are numbers, dates or addresses, however they are written."""
     texts = column.filter(pc.is_valid(column))

@@ -4,6 +4,7 @@ Arrow reads a clean block in columns; other blocks are read row by row in Python
 """
 
 import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,6 +27,7 @@ from kbtools.indexers.readers.fact_layout import FactLayout
 from kbtools.indexers.readers.header_rows import OPENING, Header, header_at, header_place
 from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
 from kbtools.indexers.readers.table_rows import MOST_COLUMNS, Layout, TableRows, laid_out
+from kbtools.indexers.readers.table_shapes import OTHER_TABLE, as_pairs, next_table
 from kbtools.kb.ids import is_literal, literal_text
 from kbtools.text.encodings import is_utf_8
 
@@ -33,6 +35,11 @@ _SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
 
 _SEP_LINE = re.compile(rb'"?sep=(.)"?')
 """The first line that tells Excel the separator."""
+
+
+_BLANK_LINE = re.compile(rb'(?<=\n)[ \t,;|"]*\r?\n')
+_SECTION = 1 << 16
+"""Bytes searched for the title and the header of another table."""
 
 
 def layout_of(source: Source, options: ReadOptions, skips: Skips) -> Layout:
@@ -52,6 +59,8 @@ class _DelimitedReader:
         self.divider = self.separator
         self.header: list[str] = []
         self.short: list[int] = []
+        self.ended = False
+        """Whether another table began, whose rows are left out."""
         self.ends: NDArray[np.int64] | None = None
         self.has_terms = False
         """Whether cells are terms of RDF, `<http://...>` or `"Berlin"@en`, as in the results of SPARQL queries."""
@@ -77,6 +86,8 @@ class _DelimitedReader:
         """Return the rows of a block, and the incomplete row at its end."""
         if not self.header:
             block = self.read_header(block)
+        if block.text and not self.layout.strict:
+            block = self.first_table(block)
         if not block.text:
             return [], block
         text = block.text.replace(b"\r\n", b"\n")
@@ -99,6 +110,25 @@ class _DelimitedReader:
             split = text[:end].split(b"\n")
             rows += self.rows_of([(block.first_line + line, split[line]) for line in ragged], block, last=True)[0]
         return rows, Block(text[end:], block.first_line + count)
+
+    def first_table(self, block: Block) -> Block:
+        """Return the part of a block above another table; the lines of that table are counted."""
+        start, quotes, seen = 0 if self.ended else len(block.text), 0, 0
+        for blank in () if self.ended else _BLANK_LINE.finditer(block.text):
+            quotes, seen = quotes + block.text.count(b'"', seen, blank.start()), blank.start()
+            following = _first_lines(block.text[blank.end() : blank.end() + _SECTION], 3).decode(errors="replace")
+            rows = [[cell.strip() for cell in split_cells(line, self.divider)] for line in following.splitlines()]
+            if quotes % 2 == 0 and next_table([[], *rows], self.header) == 1:
+                start, self.ended = blank.end(), True
+                line = block.first_line + block.text.count(b"\n", 0, start)
+                self.skips.note("another table begins here, left out; save it as a file of its own", line=line)
+                break
+        if self.ended:
+            line, lines = block.first_line + block.text.count(b"\n", 0, start), block.text[start:].splitlines()
+            self.skips.lines += len(lines)
+            text = lines[0].decode(errors="replace")
+            self.skips.add(OTHER_TABLE, line=line, text=text, bad=False, count=len(lines))
+        return Block(block.text[:start], block.first_line)
 
     def batch(self, columns: Sequence[pa.Array]) -> pa.RecordBatch:
         if self.has_terms and not self.layout.strict:
@@ -134,6 +164,13 @@ class _DelimitedReader:
                 self.skips.lines += 1
                 self.skips.add("blank line", line=number, text="", bad=False)
             return Block(b"", block.first_line)
+        whole = len(top.text) == len(block.text) and not self.layout.strict
+        if whole and (pairs := as_pairs([split_cells(line, self.divider) for _, line in opening])):
+            self.skips.note("pairs of keys and values, read as one entity", line=opening[0][0])
+            self.skips.lines += len(opening) - 1
+            row = io.StringIO()
+            csv.writer(row, delimiter=self.divider, lineterminator="\n").writerows(pairs)
+            return self.read_header(Block(row.getvalue().encode(), opening[0][0]))
         header = self.choose_header(opening)
         number, _ = opening[header.last]
         own = {line for line, _ in opening[header.first : header.last]}

@@ -9,7 +9,15 @@ import pyarrow.compute as pc
 
 from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import Skips
-from kbtools.indexers.readers.cell_forms import is_address, is_code, is_distinct, is_row_numbers, is_shaped, is_value
+from kbtools.indexers.readers.cell_forms import (
+    is_address,
+    is_code,
+    is_distinct,
+    is_repeated,
+    is_row_numbers,
+    is_shaped,
+    is_value,
+)
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.table_rows import SAYING, as_text, is_list, trimmed
 from kbtools.kb.table_heads import ENTITY_ROLES, NAME_HEADS, entity_role, name_parts, plain_head
@@ -69,7 +77,10 @@ class EntityColumns:
         if first:
             self.skips.note(self.report(batch), line=line)
             alike = [name for name in batch.schema.names if is_shaped(name, batch[name])]
-            if alike and (alike[0] == batch.schema.names[0] or len(alike) == 1):
+            if again := [name for name in batch.schema.names if is_repeated(name, batch[name])]:
+                note = f"{again[0]!r} is taken as a header, but is a cell below too; is the header missing?"
+                self.skips.note(note, line=line)
+            elif alike and (alike[0] == batch.schema.names[0] or len(alike) == 1):
                 note = f"{alike[0]!r} is taken as a header, but looks like the cells below it; is the header missing?"
                 self.skips.note(note, line=line)
             self.note_lists(batch, line)

@@ -1,0 +1,109 @@
+"""Files of pairs that describe one entity, files of several tables, and headers that are missing."""
+
+from pathlib import Path
+
+import pytest
+
+from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
+from kbtools.indexers.readers.table_files import TableReading
+from tests.indexers.test_messy_tables import Table
+from tests.indexers.test_office_tables import write_xlsx
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param(["name,Ocean Pearl", "built,1998", "flag,Malta"], id="keys in lower case"),
+        pytest.param(["Name,Ocean Pearl", "Built,1998", "Description,a ship", "Flag,Malta"], id="usual keys"),
+        pytest.param(["Flag:,Malta", "Built:,1998", "Name:,Ocean Pearl"], id="colons"),
+        pytest.param(["Property,Value", "Name,Ocean Pearl", "Built,1998", "Flag,Malta"], id="heads"),
+        pytest.param(["Merkmal,Wert", "Name,Ocean Pearl", "Built,1998", "Flag,Malta"], id="German heads"),
+    ],
+)
+def test_pairs_of_keys_and_values_describe_one_entity(tmp_path: Path, lines: list[str]) -> None:
+    table = Table(tmp_path / "t.csv", lines)
+
+    assert set(table.names().values()) == {"Ocean Pearl"}
+    assert {(row["relation"].casefold(), row["object"].partition("^^")[0]) for row in table.rows["facts"]} == {
+        ("built", '"1998"'), ("flag", '"Malta"'),
+    }  # fmt: skip
+    assert any("read as one entity" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    ("lines", "names"),
+    [
+        (["Name,Age", "Ann,31", "Bob,unknown", "Eva,7"], {"Ann", "Bob", "Eva"}),
+        (["name,age", "ann,31", "bob,unknown"], {"ann", "bob"}),
+        (["name,City", "ann,Ulm", "bob,Bonn"], {"ann", "bob"}),
+        (["Name,Type", "Ann,a1", "Bob,b"], {"Ann", "Bob"}),
+        (["name,Ocean Pearl", "built,1998"], {"built"}),
+        (["Key,Value", "a,Ann", "b,Bob"], {"Ann", "Bob"}),
+    ],
+)
+def test_a_table_of_two_columns_is_no_list_of_pairs(tmp_path: Path, lines: list[str], names: set[str]) -> None:
+    assert set(Table(tmp_path / "t.csv", lines).names().values()) == names
+
+
+BOATS, HARBOURS = ["Name,Length", "Gull,12", "Tern,9"], ["Name,Town,Berths", "East,Kiel,40", "West,Bremen,60"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "count"),
+    [
+        (["Boats", *BOATS, "", "Harbours", *HARBOURS], 4),
+        ([*BOATS, ",,", *HARBOURS], 3),
+        ([*BOATS, "", "", "Title,Author", "Bolts,Ann", "Nuts,Bob"], 3),
+    ],
+)
+def test_another_table_below_the_first_is_left_out_and_counted(tmp_path: Path, lines: list[str], count: int) -> None:
+    table = Table(tmp_path / "t.csv", lines)
+
+    assert set(table.names().values()) == {"Gull", "Tern"}
+    assert table.left_out["row of another table"] == count
+    assert any("another table begins here" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [*BOATS, "", *BOATS],
+        [*BOATS, "", "Skua,7"],
+        [*BOATS, "", "Name Jetty,7", "Skua,7"],
+        [*BOATS, "", "name,length"],
+        ["Name,Note", 'Gull,"red', "", 'Name, colour"', "Tern,x", "Skua,y"],
+    ],
+)
+def test_rows_below_a_blank_line_belong_to_the_table(tmp_path: Path, lines: list[str]) -> None:
+    assert "row of another table" not in Table(tmp_path / "t.csv", lines).left_out
+
+
+def test_a_sheet_may_hold_several_tables_or_one_entity(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine", reason="pip install python-calamine")
+    tables: list[list[str | float]] = [
+        *(line.split(",") for line in BOATS),
+        [],
+        *(line.split(",") for line in HARBOURS),
+    ]
+    pairs: list[list[str | float]] = [["Name:", "Gull"], ["Length:", "", 12], ["Port:", "Kiel"]]
+
+    found = []
+    for sheet in (tables, pairs):
+        path = write_xlsx(tmp_path / "t.xlsx", {"S": sheet})
+        reading = TableReading(Source(path, "any", format=WIDE), ReadOptions())
+        rows = [row for batch in reading.batches() if batch.kind == "names" for row in batch.table.to_pylist()]
+        found.append({row["text"] for row in rows})
+
+    assert found == [{"Gull", "Tern"}, {"Gull"}]
+
+
+@pytest.mark.parametrize(
+    ("lines", "noted"),
+    [
+        (["Ann,Bonn", "Bob,Kiel", "Eva,Bonn"], True),
+        (["Name,City", "Bob,Kiel", "Eva,Bonn"], False),
+        (["Berlin,Germany", "Paris,France", "Munich,Germany"], True),
+    ],
+)
+def test_a_head_that_is_a_cell_below_is_noted(tmp_path: Path, lines: list[str], noted: bool) -> None:
+    assert any("is the header missing" in note for note in Table(tmp_path / "t.csv", lines).notes) is noted
