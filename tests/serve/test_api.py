@@ -287,10 +287,13 @@ def test_a_server_is_taught_and_answers_by_it(taught: TestClient) -> None:
     assert taught.get("/api/info").json()["taught"] == 1
 
 
-def test_a_server_is_taught_by_the_answer_alone(taught: TestClient) -> None:
-    posted = taught.post("/api/teach", json={"question": "what do they use to pay in France", "answer": "Euro"})
+def test_a_server_is_taught_by_the_answer_alone_and_counts_its_questions(taught: TestClient) -> None:
+    by_answer = {"question": "what do they use to pay in France", "answer": "Euro"}
 
-    assert posted.json()["relation"] == "location.country.currency_used"
+    before, posted = (taught.post("/api/teach", json=lesson).json() for lesson in (PAIR, by_answer))
+
+    assert posted["relation"] == "location.country.currency_used"
+    assert (before["taught"], posted["taught"]) == (1, 2)
 
 
 def test_what_cannot_be_taught_is_a_fault_of_the_request(taught: TestClient) -> None:

@@ -45,6 +45,13 @@ def test_a_rebuilt_knowledge_base_answers_without_a_restart(folder: Path) -> Non
         assert (before, client.get("/api/entity/m.0one").json()["name"]) == ("Heroes", "Low")
 
 
+def test_a_rebuild_is_opened_once(folder: Path, live: LiveKB) -> None:
+    rebuild(folder, "Low")
+
+    with live.newest() as first, live.newest() as second:
+        assert (first is second, first.answerer.entity("m.0one").name) == (True, "Low")
+
+
 def test_a_folder_with_the_number_of_the_former_one_is_told_by_its_content(
     tmp_path: Path, folder: Path, live: LiveKB
 ) -> None:

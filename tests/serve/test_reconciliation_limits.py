@@ -189,6 +189,15 @@ def test_an_extension_gives_all_values_unless_it_is_limited(
     assert rows["big"]["part"] == [{"id": f"part{number:02}", "name": f"part{number:02}"} for number in range(count)]
 
 
+def test_each_property_of_an_extension_has_settings_of_its_own(client: TestClient) -> None:
+    properties = [{"id": "r0", "settings": {"content": "id"}}, {"id": "r1"}]
+    extension = {"ids": ["board"], "properties": properties}
+
+    rows = client.post("/reconcile", data={"extend": json.dumps(extension)}).json()["rows"]
+
+    assert rows["board"] == {"r0": [{"str": "p1"}], "r1": [{"id": "p1", "name": "Ada"}]}
+
+
 def test_an_extension_takes_any_spelling_of_an_id(make_kb: Callable[..., Any], new_world: Any) -> None:
     kb = make_kb("embedded", new_world((("m.01a", "maker", "m.02b"),), (("m.01a", "Kite"), ("m.02b", "Ada"))))
     extension = {"ids": ["/m/01a"], "properties": [{"id": "maker"}]}
@@ -196,6 +205,16 @@ def test_an_extension_takes_any_spelling_of_an_id(make_kb: Callable[..., Any], n
         answer = session.get("/reconcile", params={"extend": json.dumps(extension)}).json()
 
     assert answer["rows"] == {"/m/01a": {"maker": [{"id": "m.02b", "name": "Ada"}]}}
+
+
+def test_one_id_of_freebase_among_the_first_makes_freebase_the_space(
+    make_kb: Callable[..., Any], new_world: Any
+) -> None:
+    kb = make_kb("embedded", new_world((("a1", "maker", "m.02b"),), (("a1", "Kite"),)))
+    with TestClient(create_app(ServeSettings(kbs=(str(kb.path),)))) as session:
+        manifest = session.get("/reconcile").json()
+
+    assert manifest["identifierSpace"] == "http://rdf.freebase.com/ns/"
 
 
 def suggested(client: TestClient, **parameters: Any) -> list[dict[str, Any]]:
@@ -218,6 +237,13 @@ def test_the_very_name_is_suggested_before_one_that_begins_so_and_this_before_a_
     assert [entity["id"] for entity in by_beginning][:2] == ["surf", "k000"]
     assert suggested(client, prefix="boar")[0]["id"] == "board"
     assert suggested(client, prefix="bo") == []
+
+
+@pytest.mark.parametrize(("prefix", "first"), [("k020", ["k020"]), ("Kit", ["board", "k000", "k001"]), ("urfing", [])])
+def test_an_id_is_completed_and_names_by_the_number_of_their_facts(
+    client: TestClient, prefix: str, first: list[str]
+) -> None:
+    assert [entity["id"] for entity in suggested(client, prefix=prefix)][: len(first) or None] == first
 
 
 def test_a_suggestion_has_three_types_at_most(client: TestClient) -> None:
@@ -266,6 +292,7 @@ def test_a_callback_has_at_most_a_hundred_characters(client: TestClient, length:
         ("1997", "1997.0", 1.0),
         ("1997", "1997-05", 1.0),
         ("2001-00-05", "2001", 1.0),
+        ("2001-00-00", "2001-05-07", 1.0),
         ("10 km", "10", 1.0),
         ("10 km", "10 m", 0.0),
         ("kite", "kit", 0.857),

@@ -60,6 +60,8 @@ def rows_of(answerer: Answerer, folder: Path, table: str, out: str = "out.csv", 
          [("m.1", "true"), ("m.1", "false")]),
         ("title,by,y\nKite,Orla Quinn | Ada Venn,1980\n", {"properties": {"by": "book.author", "y": "book.year"}},
          [("m.1", "true")]),
+        ("title,by,y\nKite,Ada Venn,1990\n", {"properties": {"by": "book.author", "y": "book.year"}},
+         [("m.1", "false")]),
         ("title,by\nKite, ; Ada Venn;\n", {"properties": {"by": "book.author"}}, [("m.1", "true")]),
     ],
 )  # fmt: skip
