@@ -6,6 +6,7 @@ import pytest
 
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.explaining import MATCHES, explain_candidate, explain_result
+from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.text.rungs import Rung
 
 
@@ -58,6 +59,20 @@ def test_namesakes_and_ties_are_explicit(sample: Answerer) -> None:
     text = explain_result(sample.query("where is springfield", pruning="n-gram+"))
     assert "namesakes: 'Springfield' is borne by m.0ftxc, m.0mzvm" in text
     assert "2 candidates share the first place; they are ordered by id" in text
+
+
+def test_namesakes_with_the_same_answers_are_no_readings() -> None:
+    facts, names = [("a", "area", "c"), ("b", "area", "c")], [("a", "Oak"), ("b", "Oak")]
+    text = explain_result(Answerer(MemoryKB(facts, names)).query("area of oak"))
+    assert "2 candidates share the first place and have the same answers; they are ordered by id" in text
+
+
+def test_a_reading_tells_its_subject_by_the_description_or_the_types() -> None:
+    facts, names = [("a", "area", "c"), ("b", "area", "d")], [("a", "Oak"), ("b", "Oak")]
+    types = [(entity, f"kind{number}") for entity in "ab" for number in range(4)]
+    kb = MemoryKB(facts, names, types, descriptions=[("a", "a tree")])
+    readings = [reading.text for reading in Answerer(kb).query("area of oak").readings]
+    assert readings == ["the area of Oak (a; a tree)", "the area of Oak (b; kind0, kind1, kind2)"]
 
 
 def test_a_subject_alone_under_its_name_has_no_namesakes(sample: Answerer) -> None:

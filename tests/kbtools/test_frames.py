@@ -17,6 +17,7 @@ def test_results_become_an_arrow_table_with_a_row_a_candidate(sample_memory: Ans
     assert table.column("question").to_pylist() == ["who wrote it", "who wrote it", "zebra crossing"]
     assert table.column("place").to_pylist() == [1, 2, None]
     assert table.column("answers").to_pylist() == [["m.0jt90f5"], [], []]
+    assert table.column("answer_names").to_pylist() == [["Stephen King"], [], []]
     assert table.column("inverse").to_pylist() == [False, False, None]
 
 

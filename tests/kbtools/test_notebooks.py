@@ -3,6 +3,7 @@
 import ast
 import inspect
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.limits import TOP
 from kbtools.answering.results import Named
+from kbtools.indexers.folder.memory import MemoryKB
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "examples" / "notebook.ipynb"
 
@@ -58,6 +60,33 @@ def test_a_record_is_one_short_line(sample_memory: Answerer) -> None:
         "<Facts of m.078ffw: 2 of 2>",
     ]
     assert repr(sample_memory).startswith("<Answerer: 534 facts")
+
+
+def test_a_short_line_counts_what_it_leaves_out_and_tells_doubt() -> None:
+    facts = [("a", "part", f'"p{number}"') for number in range(5)]
+    kb = Answerer(MemoryKB(facts, [("a", "Elm"), *((f"b{number}", "Oak") for number in range(5))]))
+    answered = kb.query("part of elm", scorer="lexical")
+
+    shown = {
+        name: repr(replace(answered, **changes))
+        for name, changes in {
+            "sure": {"confidence": 0.9},
+            "doubtful": {"confidence": 0.9, "doubtful": True},
+            "withheld": {"confidence": 0.4, "answered": False},
+        }.items()
+    }
+    assert repr(kb.lookup("oak")) == "<LookupResult 'oak': Oak (b0), Oak (b1), Oak (b2) and 2 more>"
+    assert shown == {
+        "sure": "<Result 'part of elm': p0, p1, p2 and 2 more (confidence 0.90)>",
+        "doubtful": "<Result 'part of elm': p0, p1, p2 and 2 more (doubtful, confidence 0.90)>",
+        "withheld": "<Result 'part of elm': no answer, confidence 0.40>",
+    }
+
+
+def test_a_relation_that_is_read_backwards_is_marked(sample_memory: Answerer) -> None:
+    view = sample_memory.query("what films did steven spielberg direct", inverse=True, scorer="lexical")._repr_html_()
+
+    assert "<td>^film.film.directed_by</td>" in view
 
 
 def test_linked_names_are_highlighted_with_their_ids(sample_memory: Answerer) -> None:

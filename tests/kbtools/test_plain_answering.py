@@ -197,6 +197,14 @@ def test_more_choices_of_languages_than_are_kept_answer_as_the_first_time(monkey
     assert len(answerer.views) <= 3
 
 
+def test_what_is_read_backwards_in_a_language_falls_back_to_the_others() -> None:
+    kb = MemoryKB([("a", "writer", "b")], [("a", "Ulme", "de"), ("b", "Oak", "en")], language="en,de")
+
+    result = Answerer(kb).in_languages("de").both_ways().query("writer of oak", scorer="lexical")
+
+    assert (result.other_languages, result.candidates[0].subject, result.candidates[0].inverse) == (True, "b", True)
+
+
 def test_options_count_in_languages_as_without() -> None:
     facts = [("a", "writer", "b"), ("a", "area", "b"), ("c", "writer", "b"), ("d", "writer", "a")]
     names = [("a", "Ulme", "de"), ("c", "Ulme", "de"), ("b", "Eiche", "de"), ("d", "Fichte", "de"), ("a", "Elm", "en")]

@@ -80,6 +80,7 @@ def test_candidates_of_one_score_come_by_id(client: TestClient) -> None:
 )
 def test_a_name_is_a_candidate_from_sixty_percent_on(client: TestClient, text: str, found: list[str]) -> None:
     assert ids(client, query=text) == found
+    assert ids(client, query=text, type=TYPES[0]) == found
 
 
 @pytest.mark.parametrize(
