@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 _UNPRINTABLE = re.compile(rb"[^!#-\[\]-~]")
 """Bytes that occur in an address only to forge a log: spaces, quotes, backslashes, control characters."""
 
+_LONGEST = 2_000
+"""Bytes of an address in the log; those of most questions are far shorter."""
+
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^:\[\]]*))(?::[0-9]*)?")
 """A host, in brackets if it is an IPv6 address, with an optional port."""
 
@@ -145,7 +148,12 @@ def _address(scope: Scope) -> str:
     if scope["query_string"]:
         target += b"?" + scope["query_string"]
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return f"{now} {_printable(client.encode())} {scope['method']} {_printable(target)}"
+    return f"{now} {_printable(client.encode())} {scope['method']} {_logged(target)}"
+
+
+def _logged(target: bytes) -> str:
+    """Return an address for the log, cut if it is long: a single one may have 60,000 bytes."""
+    return _printable(target) if len(target) <= _LONGEST else f"{_printable(target[:_LONGEST])}...({len(target)}B)"
 
 
 def _printable(raw: bytes) -> str:

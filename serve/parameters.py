@@ -104,7 +104,9 @@ def parse_json(text: bytes | str, what: str) -> Any:
     """Parse JSON; raise BadArgument if it is invalid, nested too deep, or has extreme numbers."""
     try:
         return _mended(json.loads(text))
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise BadArgument(f"{what} is JSON that is nested too deeply") from error
+    except ValueError as error:
         raise BadArgument(f"{what} is not JSON: {ascii(str(error))[1:-1]}") from error
 
 

@@ -22,7 +22,7 @@ from kbtools.serve.matching import reconcile
 from kbtools.serve.reconciliation_queries import ExtensionProperty, ExtensionQuery, PropertyValue, ReconciliationQuery
 from kbtools.serve.vocabulary import Vocabulary
 from kbtools.storage import new_file
-from kbtools.text.printable import plural
+from kbtools.text.printable import plural, spreadsheet_text
 
 _COMPARED = 2
 """Candidates per row: the first, and one that may tie with it."""
@@ -125,7 +125,7 @@ def reconcile_table(
             for row, entity in zip(rows, judgements, strict=True):
                 more = cells.get(entity.id, {}) if entity.match else {}
                 added = [entity.id, entity.name, entity.score, entity.match]
-                write([*row, *added, *(more.get(relation, "") for relation in extended)])
+                write(row, [*added, *(more.get(relation, "") for relation in extended)])
     return summary
 
 
@@ -163,14 +163,23 @@ def _extended_cells(edition: Edition, ids: Sequence[str], relations: Sequence[st
     }
 
 
-def _row_writer(file: BinaryIO, suffix: str, header: Sequence[str]) -> Callable[[Sequence[Any]], None]:
-    """Return a function that writes a row under a header, in the format of a suffix."""
+def _row_writer(file: BinaryIO, suffix: str, header: Sequence[str]) -> Callable[[Sequence[Any], Sequence[Any]], None]:
+    """Return a function that writes a row and the cells added to it under a header, in the format of a suffix."""
     text = codecs.getwriter("utf-8")(file, "replace")
     if suffix == ".jsonl":
-        return lambda row: text.write(json.dumps(dict(zip(header, row, strict=True)), ensure_ascii=False) + "\n")
+        return lambda row, added: text.write(
+            json.dumps(dict(zip(header, [*row, *added], strict=True)), ensure_ascii=False) + "\n"
+        )
     writer = csv.writer(text, delimiter=_SUFFIXES[suffix], lineterminator="\n")
     writer.writerow(header)
-    return lambda row: writer.writerow([str(cell).lower() if isinstance(cell, bool) else cell for cell in row])
+    return lambda row, added: writer.writerow([*row, *map(_added_cell, added)])
+
+
+def _added_cell(value: object) -> object:
+    """Return a value as a cell of CSV, which no spreadsheet runs as a formula."""
+    return (
+        str(value).lower() if isinstance(value, bool) else spreadsheet_text(value) if isinstance(value, str) else value
+    )
 
 
 def _place_of(table: PlainTable, head: str) -> int:

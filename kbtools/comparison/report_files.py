@@ -32,14 +32,12 @@ from kbtools.comparison.summary import (
     show_interval,
 )
 from kbtools.storage import make_folder
+from kbtools.text.printable import spreadsheet_text
 
 _JSON_VERSION = 1
 """The version of figures.json, independent of the JSON of a query."""
 
 _PICTURES, _PAGE = "pictures", "report.html"
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""The first characters of texts that a spreadsheet would run as formulas (OWASP, CSV injection)."""
 
 _LEAST = (0.0, 0.3, 0.5, 0.7, 0.9)
 """Confidence thresholds of the table on abstention."""
@@ -116,8 +114,7 @@ def csv_text(head: list[str], rows: Iterable[list[str | float | None]]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
     for row in rows:
-        writer.writerow([f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-                         for value in row])  # fmt: skip
+        writer.writerow([spreadsheet_text(value) if isinstance(value, str) else value for value in row])
     return text.getvalue()
 
 

@@ -13,6 +13,12 @@ UNPRINTABLE = re.compile(
 _LONGEST_SHOWN = 2_000
 """The most characters shown of an error, enough for a long path and a sentence."""
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""The first characters of texts that a spreadsheet would run as formulas (OWASP, CSV injection)."""
+
+_SIGNED_NUMBER = re.compile(r"[+-][\d\s.,()/-]*")
+"""Numbers, dates and telephone numbers with a sign, which do no harm: `-5`, `+49 228 1234`."""
+
 _MARKS = re.compile(r"[\\`*_\[\]|~#]")
 """Characters with a meaning inside a line of Markdown; those of HTML are escaped before."""
 
@@ -20,6 +26,11 @@ _MARKS = re.compile(r"[\\`*_\[\]|~#]")
 def visible(text: str) -> str:
     r"""Return a text with control characters and others that a terminal cannot show as escapes: `\x1b`, `\u202e`."""
     return UNPRINTABLE.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
+
+
+def spreadsheet_text(text: str) -> str:
+    """Return a text, after an apostrophe if a spreadsheet that opens it in CSV would run it as a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) and not _SIGNED_NUMBER.fullmatch(text) else text
 
 
 def shortened(text: str, most: int = _LONGEST_SHOWN) -> str:

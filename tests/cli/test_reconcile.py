@@ -216,6 +216,19 @@ def test_only_matches_are_extended_though_others_have_the_same_candidate(books: 
     assert (match["id"], match["year"], doubtful["id"], doubtful["year"]) == ("b.3", "1990", "b.3", "")
 
 
+def test_what_a_spreadsheet_would_run_is_text_in_the_added_cells_alone(tmp_path: Path) -> None:
+    (tmp_path / "kb.csv").write_text("id,name,note\n=7,@Ann,=1+1\nb,Bob,-5\n")
+    run("index", str(tmp_path / "kb.csv"), "--out", str(tmp_path / "kb"))
+
+    rows = reconciled(str(tmp_path / "kb"), tmp_path, "title\n@Ann\nBob\n", "--extend", "note")
+    shown = run("lookup", str(tmp_path / "kb"), "@Ann", "--format", "csv").stdout
+
+    assert [tuple(row[head] for head in ("title", "id", "name", "note")) for row in rows] == [
+        ("@Ann", "'=7", "'@Ann", "'=1+1"), ("Bob", "b", "Bob", "-5"),
+    ]  # fmt: skip
+    assert "'@Ann" in shown
+
+
 def test_a_threshold_is_reached_by_its_own_score(books: str, tmp_path: Path) -> None:
     (row,) = reconciled(books, tmp_path, "title\nHigh Sandz\n")
     score = float(row["score"])

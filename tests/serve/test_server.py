@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -53,6 +54,13 @@ def test_a_request_is_a_line_of_the_log(server: RunningServer) -> None:
     fetch(server.url.rstrip("/") + QUESTION)
 
     assert logged(server, f" 127.0.0.1 GET {QUESTION} 200 ")
+
+
+def test_a_long_address_is_cut_in_the_log(server: RunningServer) -> None:
+    with pytest.raises(urllib.error.HTTPError):
+        fetch(server.url + "api/query?question=" + "a" * 20_000)
+
+    assert logged(server, f"question={'a' * (2_000 - len('/api/query?question='))}...(20020B) 413 ")
 
 
 def test_a_forged_address_of_a_client_is_one_word_of_the_log(server: RunningServer) -> None:
