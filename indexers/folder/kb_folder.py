@@ -79,7 +79,9 @@ def read_manifest(path: Path) -> Manifest:
             next_step = "another process is building it, try again when it has finished"
         elif (old / MANIFEST).is_file():
             next_step = f"a build was killed while replacing it, mv {old} {path} restores the old one"
-        problem = "not a folder" if path.exists() else "no such knowledge base"
+        problem = "no such knowledge base"
+        if path.exists():
+            problem, next_step = "a file, not a knowledge base", f"build one: kbtools index --out my.kb {path}"
         raise KBMissing.at(path, f"{problem}; {next_step}") from error
     except OSError as error:
         raise KBUnusable(f"{path}: cannot be opened ({error.strerror}); check its permissions") from error

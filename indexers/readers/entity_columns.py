@@ -46,7 +46,7 @@ class EntityColumns:
         self.skips = skips
         self.language = options.columns.get("language")
         self.roles: dict[str, str] = {}
-        """The role of each column: id, name, alias, type, description, language, row number, or value."""
+        """The role of each column: id, name, alias, type, description, language, row number, other table, or value."""
         self.texts: dict[str, _TextColumn] = {}
         self.parts: tuple[str, str] | None = None
         """The columns of given and of family names, where names are made of both."""
@@ -64,6 +64,7 @@ class EntityColumns:
             self.addresses = [name for name in batch.schema.names if is_address(batch[name])]
             self.roles |= dict.fromkeys(filter(None, [self.find_id(batch)]), "id")
             self.leave_out_row_numbers(batch, line)
+            self.leave_out_next_table(batch, line)
         for name in fields:
             column = None if name in (self.parts or ()) else self.texts.get(name) or self.find_text(name)
             if column:
@@ -93,6 +94,15 @@ class EntityColumns:
         if name not in self.roles and not find_head(name, named) and is_row_numbers(name, batch[name]):
             self.roles[name] = "row number"
             self.skips.note(f"row numbers, left out: {name!r}", line=line)
+
+    def leave_out_next_table(self, batch: pa.RecordBatch, line: int) -> None:
+        """Leave out the columns of another table: right of an empty column, with the head of the first one again."""
+        names = batch.schema.names
+        gap = next((at for at, name in enumerate(names) if at and _is_empty(name, batch[name])), len(names) - 1)
+        if names[gap + 1 : gap + 2] == [f"{names[0]} 2"]:
+            self.roles |= dict.fromkeys(names[gap:], "other table")
+            note = f"another table begins at the column {names[gap + 1]!r}, left out; save it as a file of its own"
+            self.skips.note(note, line=line)
 
     def report(self, batch: pa.RecordBatch) -> str:
         """Return a line that reports the role of each column."""
@@ -235,6 +245,11 @@ class EntityColumns:
         self.texts[head] = _TextColumn("name", head, "")
         cells = [trimmed(as_text(batch[part])) for part in self.parts]
         return batch.append_column(head, trimmed(pc.binary_join_element_wise(*cells, " ")))
+
+
+def _is_empty(name: str, column: pa.Array) -> bool:
+    """Return whether a column has neither a head nor a cell."""
+    return name.startswith("column ") and not any(column.to_pylist())
 
 
 def find_head(wanted: str, header: Iterable[str]) -> str:

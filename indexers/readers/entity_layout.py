@@ -107,7 +107,7 @@ class EntityLayout:
             tags = pc.ascii_lower(trimmed(as_text(batch[columns.language])))
         for name in batch.schema.names:
             text, role = columns.texts.get(name), columns.roles[name]
-            if text is None and role in ("id", "language", "row number"):
+            if role == "other table" or (text is None and role in ("id", "language", "row number")):
                 continue
             # A white-space separator does not divide names: spaces separate their words.
             separator = None if (text and text.kind == "description") or role == "id" else self.options.list_separator

@@ -104,7 +104,19 @@ class Predicates:
             "https://schema.org/name",
         }
     )
-    alias: frozenset[str] = frozenset({f"{FREEBASE_NAMESPACE}common.topic.alias", f"{_SKOS}altLabel"})
+    alias: frozenset[str] = frozenset(
+        {
+            f"{FREEBASE_NAMESPACE}common.topic.alias",
+            f"{_SKOS}altLabel",
+            "http://schema.org/alternateName",
+            "https://schema.org/alternateName",
+            "http://www.geneontology.org/formats/oboInOwl#hasExactSynonym",
+            # An entity without a name is called by an alias: these are the only names of many files.
+            "http://xmlns.com/foaf/0.1/name",
+            "http://purl.org/dc/terms/title",
+            "http://purl.org/dc/elements/1.1/title",
+        }
+    )
     description: frozenset[str] = frozenset(
         {
             "http://schema.org/description",

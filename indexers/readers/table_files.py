@@ -264,7 +264,8 @@ def _sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterato
             raise WrongFormat.at(path, f"no sheet {sheet!r}; the sheets are {sheets_there}")
 
         names = [sheet] if sheet else book.sheet_names
-        sheets = [(name, list(book.get_sheet_by_name(name).to_python(skip_empty_area=False))) for name in names]
+        opened = {name: book.get_sheet_by_name(name) for name in names}
+        sheets = [(name, list(sheet.to_python(skip_empty_area=False))) for name, sheet in opened.items()]
     except python_calamine.CalamineError as error:
         with path.open("rb") as file:
             start = file.read(_PIECE)
@@ -294,6 +295,10 @@ def _sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterato
     while header and not (header[-1] or any(row[len(header) - 1] for row in cells[place:])):
         header.pop()
     layout.begin(header, place + 1)
+    for (top, left), (bottom, right) in opened[filled[0][0]].merged_cell_ranges or ():
+        # Only the first of merged cells has their value.
+        for row in range(max(top, place) + 1, min(bottom + 1, len(cells))) if left == right and top > place else ():
+            cells[row][left] = cells[top][left]
     if other := next_table(cells[place + 1 :], header):
         number, left_out = place + 2 + other, cells[place + 1 + other :]
         skips.note("another table begins here, left out; move it to a sheet of its own", line=number)

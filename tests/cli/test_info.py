@@ -86,7 +86,7 @@ def test_what_was_skipped_is_told_with_its_first_example(tmp_path: Path) -> None
     [
         (lambda path: None, "no such knowledge base; build it with kbtools index --out"),
         (lambda path: path.mkdir(), "not a knowledge base (there is no manifest.msgpack)"),
-        (lambda path: path.write_text("x"), "not a folder"),
+        (lambda path: path.write_text("x"), "a file, not a knowledge base; build one: kbtools index --out my.kb"),
     ],
 )
 def test_what_is_no_knowledge_base_is_refused_with_the_next_step(

@@ -1,6 +1,7 @@
 """Tables as offices export them: any encoding and separator, titles above the header, no ids, values of any kind."""
 
 import zipfile
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -186,12 +187,14 @@ def test_too_many_columns_are_refused_at_once(tmp_path: Path) -> None:
 
 
 SHEET = """<?xml version="1.0"?><worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>
-{rows}</sheetData></worksheet>"""
+{rows}</sheetData>{merged}</worksheet>"""
 MAIN = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
-def write_xlsx(path: Path, sheets: dict[str, list[list[str | float]]]) -> Path:
-    """Write a small workbook of text and numbers."""
+def write_xlsx(path: Path, sheets: dict[str, list[list[str | float]]], merged: Sequence[str] = ()) -> Path:
+    """Write a small workbook of text and numbers; `merged` are ranges of cells such as `A2:A3`."""
+    ranges = "".join(f'<mergeCell ref="{cells}"/>' for cells in merged)
+    ranges = f"<mergeCells>{ranges}</mergeCells>" if ranges else ""
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(
             "[Content_Types].xml",
@@ -230,7 +233,7 @@ def write_xlsx(path: Path, sheets: dict[str, list[list[str | float]]]) -> Path:
                 + "</row>"
                 for r, row in enumerate(rows, 1)
             )
-            archive.writestr(f"xl/worksheets/sheet{n}.xml", SHEET.format(rows=cells))
+            archive.writestr(f"xl/worksheets/sheet{n}.xml", SHEET.format(rows=cells, merged=ranges))
     return path
 
 

@@ -269,7 +269,8 @@ RDFS, SKOS, SCHEMA = "http://www.w3.org/2000/01/rdf-schema#", "http://www.w3.org
     ("kind", "predicates"),
     [
         ("names", [f"{RDFS}label", f"{SKOS}prefLabel", f"http://{SCHEMA}name", f"https://{SCHEMA}name"]),
-        ("names", [f"{SKOS}altLabel", f"{NS}common.topic.alias"]),
+        ("names", [f"{SKOS}altLabel", f"{NS}common.topic.alias", "https://schema.org/alternateName"]),
+        ("names", ["http://xmlns.com/foaf/0.1/name", "http://purl.org/dc/terms/title"]),
         ("descriptions", [f"http://{SCHEMA}description", f"https://{SCHEMA}description", f"{SKOS}definition"]),
         ("descriptions", [f"{RDFS}comment", "http://purl.org/dc/terms/description"]),
         ("types", ["http://www.w3.org/1999/02/22-rdf-syntax-ns#type", f"{WD}prop/direct/P31"]),

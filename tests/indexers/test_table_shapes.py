@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
+from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source, Wide
 from kbtools.indexers.readers.table_files import TableReading
 from tests.indexers.test_messy_tables import Table
 from tests.indexers.test_office_tables import write_xlsx
@@ -95,6 +95,38 @@ def test_a_sheet_may_hold_several_tables_or_one_entity(tmp_path: Path) -> None:
         found.append({row["text"] for row in rows})
 
     assert found == [{"Gull", "Tern"}, {"Gull"}]
+
+
+def test_merged_cells_below_the_header_have_one_value_each(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine", reason="pip install python-calamine")
+    sheet: list[list[str | float]] = [
+        ["Cities of the north", "", ""],
+        ["Region", "City", "Size"],
+        ["Coast", "Kiel", 240],
+        ["", "Bremen", 560],
+        ["", "Emden", ""],
+    ]
+    path = write_xlsx(tmp_path / "t.xlsx", {"S": sheet}, merged=["A1:C1", "A3:A5", "C4:C5"])
+
+    reading = TableReading(Source(path, "any", format=WIDE), ReadOptions(wide=Wide(name=("City",))))
+    rows = [row for batch in reading.batches() if batch.kind == "facts" for row in batch.table.to_pylist()]
+
+    assert [row["object"].partition("^^")[0] for row in rows] == ['"Coast"'] * 3 + ['"240"', '"560"', '"560"']
+
+
+def test_a_table_to_the_right_of_another_is_left_out(tmp_path: Path) -> None:
+    lines = ["Name,City,,Name,Town", "Ann,Bonn,,East,Kiel", "Bob,Ulm,,West,Rome", ",,,North,Oslo"]
+
+    table = Table(tmp_path / "t.csv", lines)
+
+    assert table.columns == "no id, rows are numbered; name 'Name'; values 'City'"
+    assert {row["relation"] for row in table.rows["facts"]} == {"City"}
+    assert any("another table begins at the column 'Name 2'" in note for note in table.notes)
+
+
+def test_an_empty_column_alone_begins_no_table(tmp_path: Path) -> None:
+    columns = Table(tmp_path / "t.csv", ["Name,City,,Note,City", "Ann,Bonn,,x,Ulm", "Bob,Ulm,,y,Rome"]).columns
+    assert columns == "no id, rows are numbered; name 'Name'; values 'City', 'Note', 'City 2'"
 
 
 @pytest.mark.parametrize(
