@@ -10,40 +10,28 @@ The cluster is the one in KBTOOLS_ELASTICSEARCH_URL; everything written there is
 
 import argparse
 import gzip
-import json
 import os
 import random
-import subprocess
-import sys
 import threading
 import time
-import uuid
-from bisect import bisect_left
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from functools import partial
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
-from elasticsearch import Elasticsearch, helpers
+from cluster_loads import NAME, child, estimate, load_figures, memory_figures, said, say, size_of, whole_load
 from fbsq import names_file, parse, questions
 from figures import show_table
-from measured import children_cpu
 
 from kbtools.answering.answerer import Answerer
-from kbtools.indexers.building.build import BuildProgress
-from kbtools.indexers.elastic.bulk import Sender
-from kbtools.indexers.elastic.cluster import Cluster, Patience
+from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.connection import read_connection
-from kbtools.indexers.elastic.documents import Document, documents, form_documents
-from kbtools.indexers.elastic.folder_contents import FolderEntities, normal_forms
 from kbtools.indexers.elastic.knowledge import ElasticKB
-from kbtools.indexers.elastic.loading import LoadOptions, load
-from kbtools.indexers.elastic.mapping import ENTITIES, ROLES, IndexSettings, index_body, index_name
+from kbtools.indexers.elastic.loading import LoadOptions
+from kbtools.indexers.elastic.mapping import ROLES, IndexSettings
 from kbtools.indexers.elastic.searches import Cache
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
-from kbtools.indexers.folder.column_files import release_pages
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.kb.contract import SimilarName
 from kbtools.kb.vector_index import EntityVectors, ExactVectors, recall
@@ -54,149 +42,16 @@ from kbtools.text.ngrams import ngrams
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import Question
 
-NAME = f"benchmark-{uuid.uuid4().hex[:8]}"
 SHOWN = 30
 """Variants whose lists differ that are shown, those with other first names first."""
 
 SECTIONS = "load,memory,linking,fuzzy,agreement,throughput,vectors"
 
 
-said: list[tuple[str, str]] = []
-
-
-def say(label: str, *figures: str) -> None:
-    """Print figures, and keep them for the table."""
-    print(f"{label:<44}" + "  ".join(figures), flush=True)
-    said.append((label, "; ".join(filter(None, figures))))
-
-
 def spread(seconds: list[float]) -> str:
     milliseconds = 1000 * np.array(seconds)
     p50, p90, p99 = (float(np.percentile(milliseconds, at)) for at in (50, 90, 99))
     return f"p50 {p50:.2f} ms, p90 {p90:.2f} ms, p99 {p99:.2f} ms"
-
-
-def fresh_index(cluster: Cluster, role: str, version: int) -> str:
-    """Create an index as a load does."""
-    index = index_name(NAME, version, role)
-    body = index_body(role, kb=NAME, version=version, settings=IndexSettings(replicas=0))
-    cluster.ask("PUT", f"/{index}", body, to="create an index")
-    return index
-
-
-def size_of(cluster: Cluster, index: str) -> int:
-    cluster.ask("POST", f"/{index}/_refresh", to="refresh")
-    cluster.ask("POST", f"/{index}/_flush", to="flush")
-    told = cluster.ask("GET", f"/{index}/_stats/store", to="measure")
-    return int(told["_all"]["primaries"]["store"]["size_in_bytes"])
-
-
-def read_documents(kb: EmbeddedKB, role: str, count: int) -> Iterator[Document]:
-    if role == ENTITIES:
-        return entity_documents(kb, min(count, kb.manifest.counts["entities"].unique))
-    return islice(form_documents(normal_forms(kb)), count)
-
-
-def entity_documents(kb: EmbeddedKB, count: int) -> Iterator[Document]:
-    reader = FolderEntities(kb)
-    return documents(reader.contents(range(count)), reader.language)
-
-
-def load_figures(kb: EmbeddedKB, cluster: Cluster, count: int) -> None:
-    """Compare our loader, reading included, with a bare parallel_bulk of the same documents held in memory."""
-    client = Elasticsearch(list(cluster.connection.urls), request_timeout=120)
-    version, seconds = 100, np.zeros(2)
-    for role in ROLES:
-        rates: dict[str, list[float]] = {"kbtools": [], "parallel_bulk": []}
-        busy = dict.fromkeys(rates, 0.0)
-        held = [(one.key, json.loads(one.source)) for one in read_documents(kb, role, count)]
-        size = 0
-        for name in ("kbtools", "parallel_bulk", "parallel_bulk", "kbtools"):
-            version += 1
-            index = fresh_index(cluster, role, version)
-            begun, begun_busy = time.perf_counter(), time.process_time()
-            if name == "kbtools":
-                Sender(cluster, patience=Patience()).send_all(index, read_documents(kb, role, count), lambda sent: None)
-            else:
-                actions = ({"_index": index, "_id": key, "_source": source} for key, source in held)
-                for _ in helpers.parallel_bulk(client, actions):
-                    pass
-            rates[name].append(len(held) / (time.perf_counter() - begun))
-            busy[name] += 1e6 * (time.process_time() - begun_busy) / len(held) / 2
-            size = size_of(cluster, index)
-            cluster.ask("DELETE", f"/{index}", to="remove")
-        ours, bare = (float(np.mean(rates[name])) for name in ("kbtools", "parallel_bulk"))
-        spent = {name: f"{microseconds:.0f} CPU µs a document" for name, microseconds in busy.items()}
-        size_each = f"{size / len(held):,.0f} bytes a document"
-        say(f"load {role}: kbtools", f"{ours:,.0f} documents/s", spent["kbtools"], size_each)
-        say(
-            f"load {role}: parallel_bulk from memory",
-            f"{bare:,.0f} documents/s",
-            spent["parallel_bulk"],
-            f"ratio {ours / bare:.2f}",
-        )
-        seconds += [len(held) / ours, len(held) / bare]
-    say("load, entities and names together", f"ratio {seconds[1] / seconds[0]:.2f}")
-
-
-def memory_figures(path: Path, facts: int, slowed: float, limit: float) -> None:
-    """Load in a process of its own, and print the peak of its memory."""
-    command = [sys.executable, __file__, "--kb", str(path), "--child", str(facts), "--slowed", str(slowed)]
-    done = subprocess.run([*command, "--limit", str(limit)], check=True, capture_output=True, text=True)
-    told = json.loads(done.stdout.splitlines()[-1])
-    say(
-        f"memory, server at 1/{slowed:.0f} speed" if slowed > 1 else "memory",
-        f"peak {told['peak']:.0f} MB, own {told['own']:.0f} MB",
-        f"{told['facts']:,} facts in {told['documents']:,} documents, {told['seconds']:.0f} s",
-    )
-
-
-def child(path: Path, facts: int, slowed: float, limit: float) -> None:
-    """Load the first facts, on a server that takes `slowed` times as long, and print the peak of memory."""
-    kb, cluster = EmbeddedKB(path), Cluster(read_connection())
-    entities = kb.manifest.counts["entities"].unique
-
-    def before(row: int) -> int:
-        return int(kb.columns["fact.first_object"][int(kb.columns["fact.first"][row])])
-
-    last = bisect_left(range(entities), facts, key=before)
-    release_pages(path)
-    index = fresh_index(cluster, ENTITIES, 200)
-    ask, begun, told = cluster.ask, time.perf_counter(), {"documents": 0, "own": 0.0, "peak": 0.0, "facts": 0}
-
-    def slow(*args: object, **options: object) -> object:
-        since = time.perf_counter()
-        answer = ask(*args, **options)  # type: ignore[arg-type]
-        time.sleep((slowed - 1) * (time.perf_counter() - since))
-        return answer
-
-    class Enough(Exception):
-        """The time is up."""
-
-    def confirm(sent: object) -> None:
-        if told["documents"] % 20_000 < 1_000:
-            release_pages(path)
-        status = dict(line.split(":\t") for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
-        told["documents"] += sent.documents  # type: ignore[attr-defined]
-        told["facts"] = before(sent.done)  # type: ignore[attr-defined]
-        told["own"] = max(told["own"], int(status["RssAnon"].split()[0]) / 1024)
-        told["peak"] = int(status["VmHWM"].split()[0]) / 1024
-        if time.perf_counter() - begun > limit:
-            raise Enough
-
-    cluster.ask = slow  # type: ignore[method-assign]
-    with suppress(Enough):
-        Sender(cluster, patience=Patience()).send_all(index, entity_documents(kb, last), confirm)
-    cluster.ask = ask  # type: ignore[method-assign]
-    cluster.ask("DELETE", f"/{index}", to="remove")
-    print(json.dumps(told | {"seconds": time.perf_counter() - begun}))
-
-
-def cpu_seconds(cluster: Cluster) -> tuple[float, float]:
-    """Return the CPU seconds that this process with its children and the nodes of the cluster have spent."""
-    told = cluster.ask("GET", "/_nodes/stats/process", to="measure")["nodes"].values()
-    nodes = sum(node.get("process", {}).get("cpu", {}).get("total_in_millis", 0) for node in told) / 1000
-    return time.process_time() + children_cpu(), nodes
 
 
 def timed(action: Callable[[], object]) -> float:
@@ -350,12 +205,14 @@ def main() -> None:
     parser.add_argument("--facts", type=int, default=5_000_000, help="facts of the load whose memory is measured")
     parser.add_argument("--only", default=SECTIONS)
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--slowed", type=float, default=1, help=argparse.SUPPRESS)
-    parser.add_argument("--limit", type=float, default=1e9, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--kill", nargs=2, type=Path, metavar=("PROGRAM", "FOLDER"),
+        help="kill and restart the second node that a program started in a folder, a minute after the whole load began",
+    )  # fmt: skip
     small = {"questions": questions("valid"), "variants": names_file("variants.tsv.gz"), "asked": 3, "documents": 20}
-    arguments = parse(parser, **small, only=SECTIONS.replace(",memory", ""))
+    arguments = parse(parser, **small)
     if arguments.child:
-        child(arguments.kb, arguments.child, arguments.slowed, arguments.limit)
+        child(arguments.kb, arguments.child)
         return
     wanted, cluster = set(arguments.only.split(",")), Cluster(read_connection())
     server = cluster.greet()["version"]["number"]
@@ -366,21 +223,19 @@ def main() -> None:
         if "load" in wanted:
             load_figures(kb, cluster, arguments.documents)
         if "memory" in wanted:
-            memory_figures(arguments.kb, arguments.facts, 1, 1e9)
-            memory_figures(arguments.kb, arguments.facts, 10, 60)
+            memory_figures(arguments.kb, min(arguments.facts, kb.manifest.counts["facts"].unique))
         if wanted & {"linking", "fuzzy", "agreement", "throughput", "vectors"}:
             if not arguments.loaded:
                 settings = IndexSettings(replicas=0, codec=arguments.codec)
                 options = LoadOptions(settings=settings, jobs=arguments.jobs, segments=arguments.segments)
-                begun, spent = time.perf_counter(), cpu_seconds(cluster)
-                load(kb, cluster, NAME, options=options, watch=BuildProgress())
-                client, nodes = (after - before for before, after in zip(spent, cpu_seconds(cluster), strict=True))
-                parts = f"{client:.0f} CPU s of the client, {nodes:.0f} of the server"
-                say("load, whole", f"{time.perf_counter() - begun:.0f} s", parts)
+                spent = whole_load(kb, cluster, options, arguments.kill)
             name = arguments.loaded or NAME
             opened = ElasticKB(name, cluster)
-            for role in ROLES:
-                say(f"size of {role}", f"{size_of(cluster, opened.version.indexes[role]) / 1e6:,.0f} MB")
+            sizes = [size_of(cluster, opened.version.indexes[role]) for role in ROLES]
+            for role, size in zip(ROLES, sizes, strict=True):
+                say(f"size of {role}", f"{size / 1e6:,.1f} MB")
+            if not arguments.loaded:
+                estimate(kb, *spent, sum(sizes))
             if "fuzzy" in wanted and arguments.variants:
                 fuzzy_figures(kb, opened, arguments.variants, arguments.asked)
             if "vectors" in wanted:

@@ -53,8 +53,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kb", type=Path, default=Path("build/fbsq.kb"))
     parser.add_argument("--requests", type=int, default=4_000)
-    parser.add_argument("--soak", type=int, default=0, help="requests over which memory is watched, beside the rest")
-    arguments = parse(parser, requests=20)
+    parser.add_argument("--soak", type=int, default=20_000, help="requests over which memory is watched")
+    arguments = parse(parser, requests=20, soak=20)
     build(sources(), arguments.kb, options=ReadOptions(), watch=BuildProgress())
     texts = [question.text for question in read_annotated(questions("test"))][: arguments.requests]
     line = "GET /api/query?scorer=lexical&question={} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -67,7 +67,7 @@ def main() -> None:
         names = subject_names(answerer, texts)
     misspelt = list(filter(None, (slip(name, random.Random(place)) for place, name in enumerate(names))))
     rows = [("a question and its JSON, the library alone", *percentiles(alone), "")]
-    heavy = []
+    heavy, memory = [], []
 
     with served(arguments.kb, workers=1) as (port, pid):
         asyncio.run(ask(port, asked[:200], clients=1))
@@ -78,14 +78,14 @@ def main() -> None:
         ]
         for what, request in islice(heavy_requests(names), 1 if arguments.small else None):
             heavy.append(asyncio.run(beside(what, request, port, asked[:BESIDE])))
-        if arguments.soak:
-            soak(port, pid, asked, arguments.soak)
+        memory += soak(port, pid, asked, arguments.soak)
 
     with served(arguments.kb, workers=2) as (port, pid):
         asyncio.run(ask(port, asked[:400], clients=CLIENTS))
         rows.append(measure(f"{CLIENTS} clients at once, 2 workers", port, pid, asked, clients=CLIENTS))
     show_table("requests", ("what", "p50", "p99", "CPU of each"), rows)
     show_table("busy", ("four times", "answered with", "short questions beside them, p50 and p99"), heavy)
+    show_table("memory", (f"questions of {CLIENTS} clients to one worker", "its own memory, MB"), memory)
 
 
 def seconds_alone(answerer: kbtools.Answerer, text: str) -> float:
@@ -173,12 +173,12 @@ def measure(what: str, port: int, pid: int, requests: Sequence[bytes], *, client
     )
 
 
-def soak(port: int, pid: int, requests: Sequence[bytes], count: int) -> None:
-    """Send requests many times over, and print the memory of the server as it goes."""
+def soak(port: int, pid: int, requests: Sequence[bytes], count: int) -> Iterator[tuple[str, str]]:
+    """Send requests many times over, and yield the memory of the server as it goes."""
     for sent in range(0, count, len(requests)):
-        print(f"memory after {sent:,} requests: {resident(pid):.1f} MB", flush=True)
+        yield f"{sent:,}", f"{resident(pid):.1f}"
         asyncio.run(ask(port, requests[: count - sent], clients=CLIENTS))
-    print(f"memory after {count:,} requests: {resident(pid):.1f} MB")
+    yield f"{count:,}", f"{resident(pid):.1f}"
 
 
 def cpu_seconds(pid: int) -> float:
