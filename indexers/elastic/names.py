@@ -200,7 +200,9 @@ def _whole_search(form: str) -> dict[str, Any]:
 
 
 def search(query: dict[str, Any], *, size: int = _RECALLED) -> dict[str, Any]:
-    return {"size": size, "track_total_hits": False, "_source": False, "docvalue_fields": _SHOWN, "query": query}
+    """Return a search that reads columns alone: an id would be decompressed with the documents around it."""
+    shown = {"_source": False, "stored_fields": "_none_", "docvalue_fields": _SHOWN}
+    return {"size": size, "track_total_hits": False, **shown, "query": query}
 
 
 def _word_query(word: str, known: bool) -> dict[str, Any]:

@@ -176,7 +176,8 @@ def test_requests_say_what_docs_say_of_them(own: Names, fake: Fake) -> None:
         {"term": {"words": word}} for word in ("1985", "it")
     ]
 
-    usual = {"track_total_hits": False, "_source": False, "docvalue_fields": ["form", "popularity"]}
+    usual = {"track_total_hits": False, "_source": False, "stored_fields": "_none_"}
+    usual |= {"docvalue_fields": ["form", "popularity"]}
     fuzzy = {"value": "harry potterr", "fuzziness": 2, "prefix_length": 0, "max_expansions": 1_000,
              "transpositions": True}  # fmt: skip
     near = {"value": "potterr", "fuzziness": 1, "prefix_length": 0, "max_expansions": 200, "boost": 8}
