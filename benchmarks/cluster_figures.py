@@ -71,7 +71,7 @@ def linking_figures(kb: ElasticKB, questions: list[str]) -> None:
     assert kb.type_rows
 
     def forget() -> None:
-        kb.named.matches, kb.named.frequencies = Cache(1_000), Cache(1_000)
+        kb.named.matches, kb.named.frequencies, kb.known = Cache(1_000), Cache(1_000), Cache(1_000)
 
     def apart(some: list[str]) -> None:
         for form in dict.fromkeys(some):

@@ -140,8 +140,8 @@ class ElasticKB(Catalog, BackendDefaults):
         return entity
 
     def note(self, source: _Fields) -> None:
-        """Cache an entity that a search returned, unless it is spread over several documents."""
-        if source["part"] == 0 and "parts" not in source:
+        """Cache an entity that a search returned, unless it is cached or spread over several documents."""
+        if source["part"] == 0 and "parts" not in source and self.known.get(source["row"]) is None:
             self.read([source])
 
     def rows(self, ids: Sequence[str]) -> list[int | None]:
