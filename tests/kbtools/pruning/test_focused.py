@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.kb.contract import KnowledgeBase, NameMatch, SimilarName
 from kbtools.kb.manifest import Manifest
 from kbtools.linking.links import Link
@@ -129,6 +130,17 @@ def test_focused_k_keeps_five_of_the_names_like_its_first_choice() -> None:
 
     assert [link.entities.tolist() for link in links] == [[0], [1], [2], [3], [4]]
     assert mentions(links) == {"atlantiss"}
+
+
+def test_focused_k_keeps_five_of_the_names_like_a_misspelt_mention() -> None:
+    near = [f"Frankensti{letter}n" for letter in "acdfghk"]
+    names = [("a", "Elm"), *((f"b{place}", name) for place, name in enumerate(near))]
+    kb = MemoryKB([(entity, "writer", "c") for entity, _ in names], names)
+
+    links = FocusedK(kb, Oracle(elm=-0.1)).links([Question.read("elm or frankenstien")])[0]
+
+    assert links[0].name == "Elm"
+    assert len({link.name for link in links} & set(near)) == 5
 
 
 def test_focused_k_looks_no_second_choice_up_fuzzily() -> None:

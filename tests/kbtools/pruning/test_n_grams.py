@@ -30,6 +30,20 @@ def mentions(kb: KnowledgeBase, text: str, pruning: str) -> set[str]:
     return {text[link.start : link.end] for link in make_pruner(pruning, kb).links([Question.read(text)])[0]}
 
 
+def test_a_name_without_facts_leaves_its_words_unexplained() -> None:
+    kb = MemoryKB([("b", "writer", "c")], [("b", "Frankenstein"), ("z", "Frankenstien")])
+
+    links = make_pruner("n-gram", kb).links([Question.read("writer of frankenstien")])[0]
+
+    assert {link.name for link in links} == {"Frankenstien", "Frankenstein"}
+
+
+def test_a_title_of_function_words_inside_a_longer_one_is_left_out() -> None:
+    kb = MemoryKB([("a", "singer", "c"), ("b", "singer", "c")], [("a", "The Who"), ("b", "Who Is The Who")])
+
+    assert mentions(kb, "who is the who", "n-gram+") == {"who is the who"}
+
+
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
