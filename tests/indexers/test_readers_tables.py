@@ -440,8 +440,10 @@ def test_heads_may_say_that_ids_stand_under_them(heads: str) -> None:
     assert rows.facts == [("Q1", "r", "Q2")]
 
 
-def test_a_head_without_such_an_ending_is_preferred() -> None:
-    rows, skips = read("subject_id,subject,relation,object\n7,Q1,r,Q2\n")
+@pytest.mark.parametrize("table", ["subject_id,subject,relation,object\n7,Q1,r,Q2\n",
+                                   "subject,subject_id,relation,object\nQ1,7,r,Q2\n"])  # fmt: skip
+def test_a_head_without_such_an_ending_is_preferred(table: str) -> None:
+    rows, skips = read(table)
     assert rows.facts == [("Q1", "r", "Q2")]
     assert skips.notes == ["file:1: columns not used: 'subject_id'; --column object=subject_id takes one"]
 

@@ -243,6 +243,15 @@ def test_a_column_says_the_language_of_each_row(tmp_path: Path, suffix: str) -> 
     }  # fmt: skip
 
 
+def test_a_column_of_one_language_keeps_it_beside_the_language_of_the_row(tmp_path: Path) -> None:
+    options = ReadOptions(language="en,de", columns={"language": "lang"})
+    cells = {"id": ["Q365"], "label": ["Cologne"], "label@de": ["Köln"], "lang": ["en"]}
+
+    rows, _ = read(write(tmp_path / "cities.csv", cells), options)
+
+    assert rows["names"] == {("Q365", 0, "Cologne", "en"), ("Q365", 1, "Köln", "de")}
+
+
 def test_names_of_a_table_keep_the_languages_of_its_columns(tmp_path: Path) -> None:
     source = Source(write(tmp_path / "cities.csv", SPOKEN), "any", format="wide")
     options = ReadOptions(language="en,de", wide=Wide(alias=("auch",)), list_separator="|")
