@@ -33,6 +33,7 @@ def records(document: Any, indent: int | None = None) -> list[dict[str, Any]]:
         pytest.param(
             {"id": {"0": "b1", "1": "b2"}, "name": {"0": "Olm Bridge", "1": "Tor Bridge"}}, id="columns of pandas"
         ),
+        pytest.param({"errors": [{"id": "e1"}], "rows": BRIDGES, "links": [{"id": "l1"}]}, id="between shorter lists"),
         pytest.param({"edges": [{"node": bridge} for bridge in BRIDGES]}, id="nodes of GraphQL"),
         pytest.param(
             {
@@ -72,8 +73,8 @@ def test_years_below_ids_are_no_columns() -> None:
 
 
 def test_a_list_of_objects_in_a_field_gives_their_names() -> None:
-    record = {"id": "b1", "builders": [{"id": 7, "name": "Ida Holt"}, {"id": 8, "label": "Rex Amin"}, {}]}
-    assert records([record]) == [{"id": "b1", "builders": ["Ida Holt", "Rex Amin"]}]
+    builders = [{"id": 7, "name": "Ida Holt"}, {"id": 8, "label": "Rex Amin"}, {"name": None, "id": 0}, {}]
+    assert records([{"id": "b1", "builders": builders}]) == [{"id": "b1", "builders": ["Ida Holt", "Rex Amin", 0]}]
 
 
 def test_objects_too_deep_or_without_a_name_stay_to_be_reported() -> None:

@@ -105,6 +105,12 @@ def test_a_line_of_heads_and_blank_lines_are_left_out(make: Callable[..., Built]
     assert [(kind, count) for kind, count, _ in skipped] == [("line of heads", 1), ("blank line", 1)]
 
 
+def test_a_first_line_with_digits_for_its_count_is_bad_and_no_line_of_heads(make: Callable[..., Built]) -> None:
+    skipped = make(f"Paris\tm.05qtj\t1.5\n{COUNTS}", max_bad=0.5).manifest.sources[-1].skipped
+
+    assert [kind for kind, _, _ in skipped] == ["neither name, id and count nor id and count, separated by tabs"]
+
+
 def test_counts_of_no_entity_there_are_refused(make: Callable[..., Built]) -> None:
     with pytest.raises(NothingBuilt, match="none of 1 counts is of an entity"):
         make("Paris\tm.0none\t9\n")

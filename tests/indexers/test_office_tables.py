@@ -257,6 +257,14 @@ def test_a_spreadsheet_is_read_under_its_header(tmp_path: Path) -> None:
         read(path, wide=Wide(sheet="Third"))
 
 
+def test_an_empty_sheet_is_neither_read_nor_offered(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine", reason="pip install python-calamine")
+    path = write_xlsx(tmp_path / "b.xlsx", {"Sheet1": [], "Boats": [["Boat", "Berth"], ["Gull", "A2"], ["Tern", "A3"]]})
+    rows, notes = read(path)
+    assert {text for _, text in names(rows)} == {"Gull", "Tern"}
+    assert not [note for note in notes if "--sheet" in note]
+
+
 def test_a_page_of_remarks_is_not_the_sheet_that_is_read(tmp_path: Path) -> None:
     pytest.importorskip("python_calamine", reason="pip install python-calamine")
     boats: list[list[str | float]] = [["Boat", "Berth"], ["Gull", "A2"]]
@@ -313,9 +321,11 @@ def test_rows_of_entities_and_parquet_are_tables_too(tmp_path: Path) -> None:
     with kbtools.index(table=rows, columns=columns, out=tmp_path / "x.kb") as answerer:
         assert answerer.entity("a").name == "Alpha"
         assert {fact.object.name for fact in answerer.facts("a").facts} == {"2001-02-03", "x", "y"}
-    pyarrow.parquet.write_table(pa.table({"company": ["a"], "title": ["Alpha"]}), tmp_path / "t.parquet")
+    pandas_table = pa.table({"company": ["a"], "title": ["Alpha"], "size": [7], "__index_level_0__": [5]})
+    pyarrow.parquet.write_table(pandas_table, tmp_path / "t.parquet")
     with kbtools.index(table=tmp_path / "t.parquet", columns=columns, out=tmp_path / "y.kb") as answerer:
         assert answerer.entity("a").name == "Alpha"
+        assert [fact.relation.id for fact in answerer.facts("a").facts] == ["size"]
 
 
 def test_a_column_without_a_head_has_a_number_and_an_empty_one_is_not_listed(tmp_path: Path) -> None:

@@ -154,6 +154,22 @@ def test_declared_entities_are_refused_before_they_expand(tmp_path: Path) -> Non
         list(Reading(Source(path, "any"), ReadOptions()).batches())
 
 
+def test_an_entity_declared_across_two_pieces_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "late.rdf"
+    text = XML.format(dtd='<!DOCTYPE rdf:RDF [{padding}<!ENTITY e "x">]>\n').replace("{padding}", " " * 5_000)
+    cut = text.index("ENTITY") - 4_096
+    path.write_text(text.replace(" " * cut, "", 1) + "</rdf:RDF>")
+    with pytest.raises(WrongFormat, match="found entity declarations"):
+        list(Reading(Source(path, "any"), ReadOptions()).batches())
+
+
+def test_remarks_and_instructions_are_no_nested_elements(tmp_path: Path) -> None:
+    remarks = "<!-- a remark --><?an instruction?>" * 2_000
+    fact = '<rdf:Description rdf:about="http://a/s"><a:p>x</a:p></rdf:Description>'
+    rows, _ = read(tmp_path / "flat.rdf", XML.format(dtd="") + remarks + fact + "</rdf:RDF>")
+    assert rows["facts"] == {("http://a/s", "http://a/p", '"x"')}
+
+
 @pytest.mark.parametrize(("depth", "refused"), [(100, False), (200_000, True)])
 def test_elements_nested_too_deep_are_refused(tmp_path: Path, depth: int, refused: bool) -> None:
     inner = "<a:p><rdf:Description>" * depth + "</rdf:Description></a:p>" * depth
@@ -177,15 +193,15 @@ def test_the_encoding_that_xml_names_is_heeded(tmp_path: Path) -> None:
 
 def test_names_that_are_nodes_name_their_owners_in_any_order(tmp_path: Path) -> None:
     xl = "@prefix xl: <http://www.w3.org/2008/05/skos-xl#> . @prefix : <http://a/> .\n"
-    forms = ':l1 xl:literalForm "Hound"@en .\n:l2 xl:literalForm "Dog"@en , "Chien"@fr .\n:l3 xl:literalForm "Dgo" .\n'
+    forms = ':l1 xl:literalForm "Hound"@en .\n:l2 xl:literalForm "Dog"@en , "Cur"@en , "Chien"@fr .\n'
+    forms += ':l3 xl:literalForm "Dgo" .\n'
     owners = ":s xl:prefLabel :l1 ; xl:altLabel :l2 ; xl:hiddenLabel :l3 .\n"
     for text in (xl + forms + owners, xl + owners + forms):
         (tmp_path / "k.ttl").write_text(text)
         batches = list(Reading(Source(tmp_path / "k.ttl", "any"), ReadOptions()).batches())
         names = {tuple(row.values()) for batch in batches for row in batch.table.to_pylist()}
-        assert names == {
-            ("http://a/s", *name) for name in ((0, "Hound", "en"), (ALIAS, "Dog", "en"), (ALIAS, "Dgo", ""))
-        }
+        aliases = (("Dog", "en"), ("Cur", "en"), ("Dgo", ""))
+        assert names == {("http://a/s", 0, "Hound", "en"), *(("http://a/s", ALIAS, *alias) for alias in aliases)}
 
 
 @pytest.mark.parametrize("name", ["k.ttl", "k.nt"])

@@ -313,6 +313,13 @@ def test_names_in_other_languages_are_left_out_and_are_no_fault() -> None:
     assert kinds(skips) == {"name in a language other than 'en'": (1, False)}
 
 
+def test_names_in_a_later_language_rank_below_the_first_and_above_aliases() -> None:
+    lines = [statement(NAME, '"Moskau"@de'), statement(NAME, '"Moscow"@en'), statement(ALIAS, '"Moskwa"@de')]
+    rows, _ = read_statements(*lines, language="en,de")
+
+    assert [row[1:3] for row in rows.names] == [(1, "Moskau"), (0, "Moscow"), (ALIAS_RANK, "Moskwa")]
+
+
 @pytest.mark.parametrize(
     ("tag", "language", "spoken"),
     [

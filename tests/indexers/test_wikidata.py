@@ -94,6 +94,7 @@ def types_of(kb: EmbeddedKB, entity_id: str) -> set[str]:
         ("time", {"time": "+2100-00-00T00:00:00Z", "precision": 7}, "21st century"),
         ("time", {"time": "+1200-00-00T00:00:00Z", "precision": 7}, "12th century"),
         ("time", {"time": "+2300-00-00T00:00:00Z", "precision": 7}, "23rd century"),
+        ("time", {"time": "+11150-00-00T00:00:00Z", "precision": 7}, "112th century"),
         ("time", {"time": "+1000-00-00T00:00:00Z", "precision": 6}, "1st millennium"),
         ("time", {"time": "+1952-03-11T10:00:00Z", "precision": 14}, "1952-03-11"),
         ("time", {"time": "+1952-03-00T00:00:00Z", "precision": 11}, "1952-03"),
@@ -230,7 +231,7 @@ FILTERED = (
     ("keep", "reason"),
     [
         (Keep(sitelinks=2), "entity with fewer than 2 sitelinks"),
-        (Keep(types=frozenset({"Q5"})), "entity of another type than --keep-type"),
+        (Keep(types=frozenset({"Q5", "Q6"})), "entity of another type than --keep-type"),
         (Keep(ids=frozenset({"Q1"})), "entity that is not listed in --keep-ids"),
     ],
 )
@@ -243,6 +244,7 @@ def test_what_a_filter_leaves_out_still_names_what_facts_speak_of(tmp_path: Path
     named = {entity_id: name for entity_id, name in zip(ids, names, strict=True) if name}
     assert named == {"Q1": "Kept", "Q2": "Birthplace"}
     assert facts_of(kb) == {("Q1", "P31", "Q5"), ("Q1", "P19", "Q2")}
+    assert list(kb.types) == ["Q5"]
     assert skipped(reading) == {reason: (2, False)}
 
 
@@ -359,8 +361,9 @@ def test_a_dump_that_is_cut_is_told_from_one_that_ends(
     assert rows["facts"] == [("Q1", "P19", "Q5")]
 
 
-def test_lines_without_an_array_around_them_are_read(tmp_path: Path) -> None:
-    (tmp_path / "d.json").write_text(json.dumps(item()) + "\n" + json.dumps(item("Q2", "Two")) + "\n")
+@pytest.mark.parametrize("end", ["\n", "\n]\n"])
+def test_lines_without_an_array_around_them_are_read(tmp_path: Path, end: str) -> None:
+    (tmp_path / "d.json").write_text(json.dumps(item()) + "\n" + json.dumps(item("Q2", "Two")) + end)
     rows, reading = read(tmp_path / "d.json")
     assert (len(rows["names"]), skipped(reading)) == (2, {})
 
