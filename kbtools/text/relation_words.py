@@ -50,6 +50,26 @@ _MEANT = {
 """Words for kinds of answers, and the corresponding words of types."""
 
 
+_ABBREVIATIONS = {
+    "acct": "account", "addr": "address", "amt": "amount", "avg": "average", "cust": "customer", "dept": "department",
+    "desc": "description", "dist": "distance", "dob": "date of birth", "dod": "date of death", "elev": "elevation",
+    "emp": "employee", "est": "established", "ht": "height", "lang": "language", "lat": "latitude", "len": "length",
+    "lng": "longitude", "loc": "location", "lon": "longitude", "max": "maximum", "mfr": "manufacturer",
+    "mgr": "manager", "min": "minimum", "nr": "number", "num": "number", "org": "organization", "pct": "percentage",
+    "pob": "place of birth", "pop": "population", "pts": "points", "qty": "quantity", "tel": "telephone",
+    "temp": "temperature", "univ": "university", "vol": "volume", "wt": "weight", "yr": "year",
+}  # fmt: skip
+"""Words that the heads of tables abbreviate; no relation of FBSQ has one of these."""
+
+
+def spelt_parts(name: str) -> list[list[str]]:
+    """Return the parts of a name as `relation_parts` does, with the meaning behind each abbreviation: `mgr manager`."""
+    return [
+        [spelt for word in part for spelt in (word, *_ABBREVIATIONS.get(word, "").split())]
+        for part in relation_parts(name)
+    ]
+
+
 def relation_parts(name: str) -> list[list[str]]:
     """Return the parts of a name, each as words; the last part is the most specific.
 

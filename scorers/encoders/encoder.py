@@ -20,7 +20,7 @@ from kbtools.scorers.networks.training_settings import PretrainedSettings
 from kbtools.scorers.relations.lexical import LexicalScorer
 from kbtools.scorers.relations.static import PRONOUN, language_shares
 from kbtools.text.question import MarkedQuestion
-from kbtools.text.relation_words import relation_parts
+from kbtools.text.relation_words import spelt_parts
 from kbtools.user_cache import keep
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class _QuestionNetwork(StoredNetwork, Protocol):
 class EncoderScorer(SavedNetwork):
     """The plugin `encoder`: f(q)·E(r), a cosine if untrained, plus a share of the score of `lexical`."""
 
+    version: ClassVar[int] = 2
     network: _QuestionNetwork
     settings: ClassVar = PretrainedSettings()
     """Its training settings, which differ from those of networks over words."""
@@ -163,7 +164,7 @@ def name_vectors(
 
     Labels in languages other than English have less weight, unless the encoder was chosen by the user.
     """
-    parts = [relation_parts(relation) for relation in relations]
+    parts = [spelt_parts(relation) for relation in relations]
     texts = [_joined(name) for name in parts] + [_joined(name[-2:]) for name in parts]
     # A text shared by several relations is encoded once.
     distinct = {text: row for row, text in enumerate(dict.fromkeys(texts))}

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from kbtools.scorers.relations.label_words import LabelWords
 from kbtools.text.lexicons import ENGLISH, language_of, lexicon
 from kbtools.text.question import MarkedQuestion
-from kbtools.text.relation_words import relation_parts
+from kbtools.text.relation_words import spelt_parts
 
 _STEM = 5
 """Leading letters by which two words count as forms of one: `directed` and `director` share five."""
@@ -48,6 +49,8 @@ class LexicalScorer:
     question's stems, which replaces a loop over all relations. Labels in other languages are compared by the words of
     those languages.
     """
+
+    version: ClassVar[int] = 2
 
     def __init__(self, relations: Sequence[str]) -> None:
         self.count = len(relations)
@@ -101,7 +104,7 @@ def _relation_columns(relations: tuple[str, ...]) -> dict[str, tuple[NDArray[np.
 def name_weights(relation: str) -> dict[str, float]:
     """Return the weights of the stems of a relation's name; those of its last part weigh most."""
     weights: dict[str, float] = {}
-    parts = relation_parts(relation)
+    parts = spelt_parts(relation)
     for part in parts:
         for word in part:
             if word not in _IGNORED:

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from kbtools.scorers.networks.checkpoint import read_weights
 from kbtools.scorers.relations.lexical import LexicalScorer
 from kbtools.text.lexicons import ENGLISH, language_of
 from kbtools.text.question import MarkedQuestion
-from kbtools.text.relation_words import relation_parts
+from kbtools.text.relation_words import spelt_parts
 
 _VECTORS = Path(__file__).with_name("static.safetensors")
 """Made from all-MiniLM-L6-v2 by benchmarks/make_static_vectors.py."""
@@ -54,8 +54,10 @@ class StaticScorer:
     The vector of a text is the sum of its tokens' vectors, scaled to length 1.
     """
 
+    version: ClassVar[int] = 2
+
     def __init__(self, relations: Sequence[str]) -> None:
-        parts = [relation_parts(relation) for relation in relations]
+        parts = [spelt_parts(relation) for relation in relations]
         names = [[word for part in parts_of for word in part] for parts_of in parts]
         lasts = [[word for part in parts_of[-2:] for word in part] for parts_of in parts]
         self.names = (encode_words(names) + encode_words(lasts)) / 2 * language_shares(relations)

@@ -35,6 +35,25 @@ def test_a_relation_that_shares_no_word_is_found_by_meaning(text: str, mention: 
     assert relations[int(scores.argmax())] == relation
 
 
+@pytest.mark.parametrize(
+    ("text", "relation"),
+    [
+        ("who is the manager of dorn", "MGR_ID"),
+        ("what is the elevation of dorn", "elev"),
+        ("what is the population of dorn", "pop"),
+        ("when was dorn born", "DOB"),
+        ("what is the dob of dorn", "DOB"),
+        ("what department is dorn in", "dept name"),
+    ],
+)
+def test_abbreviated_heads_of_tables_are_spelt_out(text: str, relation: str) -> None:
+    relations = ["country", "hire date", "MGR_ID", "elev", "pop", "DOB", "dept name", "state"]
+
+    (scores,) = StaticScorer(relations).score([mark(text, "dorn")])
+
+    assert relations[int(scores.argmax())] == relation
+
+
 def test_the_mention_does_not_change_the_score() -> None:
     scorer = StaticScorer(["people.person.profession", "music.album.genre"])
 

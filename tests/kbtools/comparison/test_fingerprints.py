@@ -106,7 +106,7 @@ def test_cells_of_an_earlier_version_are_not_shown_beside_new_ones(
 
 
 def test_a_plugin_of_kbtools_is_known_by_its_version() -> None:
-    assert plugin_identity(SCORERS, "lexical") == ["lexical", 1, None, None]
+    assert plugin_identity(SCORERS, "lexical") == ["lexical", 2, None, None]
 
 
 def test_a_release_of_kbtools_alone_computes_nothing_again(
