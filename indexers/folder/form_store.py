@@ -9,7 +9,7 @@ import errno
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -217,16 +217,30 @@ class FormFilter:
     def runs(self, words: Sequence[str], lengths: frozenset[int]) -> list[tuple[int, int]]:
         """Return the runs of words that may be stored forms, as `KnowledgeBase.likely_runs` does.
 
-        The hash of a run continues that of the run one word shorter, so that no form is built.
+        The hash of a run continues that of the next shorter wanted length, so that no form is built, and one very long
+        name does not slow a long question.
         """
         bits, mask, also = self.bits, self.mask, self.also
-        spaced = [f" {word}".encode() for word in words]
-        longest = max(lengths, default=0)
+        wanted = sorted([length for length in lengths if 0 < length <= len(words)])
         kept = []
-        for first in range(len(words)):
+        for first, pieces in enumerate(_run_pieces(words, wanted)):
             checksum = _BEFORE_SPACE
-            for more, word in enumerate(spaced[first : first + longest]):
-                checksum = crc32(word, checksum)
+            for length, piece in zip(wanted, pieces, strict=False):
+                checksum = crc32(piece, checksum)
                 if bits[(slot := checksum & mask) >> 3] >> (slot & 7) & 1 or slot in also:
-                    kept.append((more, first))
-        return [(first, first + more) for more, first in sorted(kept) if more + 1 in lengths]
+                    kept.append((length, first))
+        return [(first, first + length - 1) for length, first in sorted(kept)]
+
+
+def _run_pieces(words: Sequence[str], lengths: Sequence[int]) -> Iterator[list[bytes]]:
+    """Yield, from each word on, the words that each length adds to the length before it; each word follows a space."""
+    spaced = [f" {word}".encode() for word in words]
+    most = len(lengths)
+    if not most or lengths[-1] == most:  # Each length adds one word, as in short questions.
+        for first in range(len(words)):
+            yield spaced[first : first + most]
+        return
+    joined, bounds = b"".join(spaced), [0, *accumulate(map(len, spaced))]
+    for first in range(len(words)):
+        ends = [bounds[first + length] for length in lengths if first + length <= len(words)]
+        yield [joined[begin:end] for begin, end in pairwise([bounds[first], *ends])]
