@@ -103,12 +103,13 @@ def write_sample() -> None:
 
 
 def train_sample() -> Path:
-    """Train the profile `best` over the sample for an epoch, if that is not done yet."""
+    """Train small models of the profile `best` over the sample for an epoch, if that is not done yet."""
     from kbtools.cli.main import main
 
     models = SMALL / "models"
     if not models.exists():
         files = ["--train", str(questions("train")), "--valid", str(questions("valid"))]
-        command = ["train", str(SMALL / "sample.kb"), *files, "--profile", "best", "--set", "epochs=1"]
+        small = "--set epochs=1 --set words=random --set dim=16 --set words_dim=16 --set hidden=16".split()
+        command = ["train", str(SMALL / "sample.kb"), *files, "--profile", "best", *small]
         main([*command, "--out", str(models)], standalone_mode=False)
     return models

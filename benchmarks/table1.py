@@ -51,7 +51,13 @@ def read_epochs(options: list[str]) -> dict[str, int]:
 
 
 def train_models(
-    kb: KnowledgeBase, splits: Splits, models: Path, *, epochs: Mapping[str, int], wanted: Container[str]
+    kb: KnowledgeBase,
+    splits: Splits,
+    models: Path,
+    *,
+    epochs: Mapping[str, int],
+    words: str | None,
+    wanted: Container[str],
 ) -> list[list[str]]:
     """Train the models of the tables, ranked by Eq. 4, and return a row of figures for each."""
     trained = []
@@ -61,7 +67,8 @@ def train_models(
         whole = profile_settings("paper", part, name)
         # What is said of one model goes before what is said of all.
         said = [epochs[key] for key in (f"{part}/{name}", name, "") if key in epochs]
-        settings = change_known(whole, {"epochs": said[0]} if said else {})
+        changes = ({"epochs": said[0]} if said else {}) | ({"words": words} if words else {})
+        settings = change_known(whole, changes)
         model = train(kb, splits, part=part, name=name, settings=settings, models=models)
         seconds = f"{model.figures['seconds']:,.0f}"
         figures = [f"{key} {100 * value:.1f} %" for key, value in model.figures.items() if key != "seconds"]
@@ -82,7 +89,8 @@ def main() -> None:
     parser.add_argument("--subject", action="append", choices=[*SUBJECTS, AVERAGED], help="scorer; all by default")
     parser.add_argument("--limit", type=int, help="take only the first questions of every file")
     parser.add_argument("--epochs", action="append", default=[], help="of all models; of one NAME=N, or PART/NAME=N")
-    arguments = parse(parser, limit=20, epochs=["1"], out=SMALL / "table1")
+    parser.add_argument("--words", help="word vectors of all models; those of the profile by default")
+    arguments = parse(parser, limit=20, epochs=["1"], words="random", out=SMALL / "table1")
     torch.set_num_threads(1)
     if not arguments.kb.exists():
         build(sources(), arguments.kb, options=ReadOptions(), watch=BuildProgress())
@@ -94,7 +102,8 @@ def main() -> None:
     kb = kbtools.open(arguments.kb).kb
     splits = Splits.read(kb, train=train_file, valid=valid_file)
     networks, subjects = tuple(arguments.network or NETWORKS), tuple(arguments.subject or (*SUBJECTS, AVERAGED))
-    trained = train_models(kb, splits, models, epochs=read_epochs(arguments.epochs), wanted={*networks, *subjects})
+    epochs, wanted = read_epochs(arguments.epochs), {*networks, *subjects}
+    trained = train_models(kb, splits, models, epochs=epochs, words=arguments.words, wanted=wanted)
     grid = Grid(tuple(PRUNINGS), networks, subjects)
     request = Request(test_file, arguments.out / "run", grid, arguments.kb)
     report = make_report(compare(kbtools.open(arguments.kb, models=models), request))

@@ -133,16 +133,18 @@ def write_wrong(kind: str, place: Path) -> Path:
 WRONG, FACTS, OUT, KB, GOLD, CHANGES = "{wrong}", "{facts}", "{out}", "{kb}", "{gold}", "{changes}"
 INDEX = ("index", "--facts", FACTS, "--out", OUT)
 TRAINED = ("--train", GOLD, "--valid", GOLD, "--out", OUT)
+SMALL = tuple("--set words=random --set dim=4 --set words_dim=4 --set hidden=4 --set epochs=1".split())
 ASKED = ("--kb", KB, "--scorer", "lexical")
 
 
 def training_lines(part: str) -> dict[str, tuple[str, ...]]:
-    """Write a command line of a part of training for each option, the others right."""
+    """Write a command line of a part of training for each option, the others right and the models small."""
     first, options = ("train", *part.split()), {"--train": GOLD, "--valid": GOLD, "--out": OUT, "--config": ""}
+    small = SMALL if part else (*SMALL, "--profile", "fast")
     lines = {f"{' '.join(first)} --kb": (*first, "--kb", WRONG, *TRAINED)}
     for name in options:
         others = [text for other, value in options.items() if other != name and value for text in (other, value)]
-        lines[f"{' '.join(first)} {name}"] = (*first, "--kb", KB, *others, name, WRONG)
+        lines[f"{' '.join(first)} {name}"] = (*first, "--kb", KB, *small, *others, name, WRONG)
     return lines
 
 

@@ -230,9 +230,9 @@ def test_a_question_twice_as_long_is_twice_the_work(tiny_memory: KnowledgeBase, 
 
 @pytest.mark.parametrize("text", ["it's " * 200_000, "¿Qué? " * 100_000])
 def test_a_long_question_is_read_up_to_a_limit_that_is_told(sample_memory: Answerer, text: str) -> None:
-    result = sample_memory.query("who wrote hamlet " + text, top=1)
+    result = sample_memory.query("who wrote hamlet " + text, top=0)
 
-    assert "Hamlet" in {one.subject_name for one in sample_memory.query("who wrote hamlet " + text, top=0).candidates}
+    assert "Hamlet" in {one.subject_name for one in result.candidates}
     assert 500_000 < result.unread < len(text) - 10_000
     most = "only the first 10,000 words and marks are read, or in scripts without spaces 2,000 letters"
     assert f"{most}: {result.unread:,} characters were not read" in explain(result)

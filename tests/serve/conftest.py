@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sysconfig
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,9 @@ def serving(log: Path, *arguments: str) -> Iterator[RunningServer]:
 def announced(process: subprocess.Popen[bytes], log: Path) -> str:
     """Return the address that the server prints, once it accepts connections."""
     while process.poll() is None:
+        # A loop without a wait would take a core from the server.
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.05)
         announcement = re.search(r"serving at (\S+)", log.read_text())
         if announcement:
             host, port = announcement[1].split("/")[2].rsplit(":", 1)
