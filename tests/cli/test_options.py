@@ -53,8 +53,9 @@ def test_every_option_says_what_it_is_for() -> None:
 @pytest.mark.parametrize("path", COMMANDS)
 def test_names_ranges_and_defaults_of_options_are_those_of_the_page(path: str) -> None:
     page = "".join((ROOT / "docs" / "cli.md").read_text(encoding="utf-8").split())
-    context = click.Context(COMMANDS[path], info_name=path, **main.context_settings)
-    records = [record for option in options_of(COMMANDS[path]) if (record := option.get_help_record(context))]
+    command = dict(walk(main))[path]
+    context = click.Context(command, info_name=path, **main.context_settings)
+    records = [record for option in options_of(command) if (record := option.get_help_record(context))]
 
     assert [record for record in records if "".join("".join(record).split()) not in page] == []
 

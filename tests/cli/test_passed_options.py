@@ -1,5 +1,6 @@
 """Every option of a command reaches the function of the library that it is for."""
 
+import json
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -14,6 +15,8 @@ from kbtools.answering.answerer import Answerer
 from kbtools.cli.main import main
 from kbtools.comparison.grid import Grid
 from kbtools.errors import KBToolsError
+from kbtools.indexers.elastic.inventory import _ClusterStatus
+from kbtools.indexers.folder.kb_folder import read_manifest
 from kbtools.indexers.readers.reading import WIDE, WIKIDATA, Keep, ReadOptions, Wide
 from kbtools.pruning import UNGUIDED
 from kbtools.serve.settings import ServeSettings
@@ -437,3 +440,57 @@ def test_a_whole_knowledge_base_is_removed_from_a_cluster_after_a_question(
     assert [one.exit_code for one in done] == [1, 0]
     assert "Delete a with its 2 versions" in done[0].stdout
     assert (removed, "deleted kbtools-a-1" in done[1].stdout) == (["a"], True)
+
+
+def test_compaction_on_a_cluster_shows_both_sizes(connected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = SimpleNamespace(connection=SimpleNamespace(where=connected))
+    monkeypatch.setattr("kbtools.cli.homes.Elasticsearch.connect", lambda home: nullcontext(cluster))
+    dropped = SimpleNamespace(count=1200, before=2500, after=1500)
+    monkeypatch.setattr("kbtools.indexers.elastic.inventory.drop_deleted", lambda *_: dropped)
+
+    done = CliRunner().invoke(main, ["compact", "a", "--elasticsearch", connected])
+
+    sizes = "1.5 KB, 2.5 KB before, without copies of shards"
+    assert done.stdout == f"a on {connected}: 1,200 deleted documents dropped; {sizes}\n"
+
+
+def test_a_whole_cluster_has_no_manifest_in_json(connected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    status = _ClusterStatus("here", "9.0.0", "green", 1, versions=(), builds=(), manifest=None)
+    monkeypatch.setattr("kbtools.indexers.elastic.inventory.cluster_status", lambda *_: status)
+
+    done = CliRunner().invoke(main, ["info", "--elasticsearch", connected, "--json"])
+
+    record = json.loads(done.stdout)
+    assert (record["where"], record["versions"], record["manifest"]) == ("here", [], None)
+
+
+@pytest.mark.parametrize(("counts", "told"), [((), False), (("--counts", "c.tsv"), True)])
+def test_a_build_for_a_cluster_tells_that_counts_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counts: tuple[str, ...], told: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("f.tsv").write_text("a\tr\tb\n")
+    Path("c.tsv").write_text("a\tr\t2\n")
+    monkeypatch.setattr("kbtools.cli.index.check_target", lambda *_: None)
+    monkeypatch.setattr("kbtools.cli.index.load_folder", lambda *_, **__: None)
+
+    where = ("--kb", "a", "--elasticsearch", "http://h:9200")
+    done = CliRunner().invoke(main, ["index", "--facts", "f.tsv", *counts, *where])
+
+    assert ("counts are not loaded" in done.stderr) == told
+
+
+def test_another_backend_gets_the_name_as_it_was_typed(caught: Caught) -> None:
+    (path,), options = caught("kbtools.cli.homes.open_kb", "query", "sample", "--backend", "mine", "who wrote it")
+
+    assert (path, options["backend"]) == (Path("sample"), "mine")
+
+
+def test_the_files_of_a_folder_are_checked_before_it_is_measured(
+    caught: Caught, sample_path: Path, tmp_path: Path
+) -> None:
+    files = ("--questions", tmp_path / "q", "--out", tmp_path / "run")
+
+    (path, manifest), _ = caught("kbtools.cli.homes.require_intact", "compare", sample_path, *files)
+
+    assert (path, manifest.built) == (sample_path, read_manifest(sample_path).built)

@@ -200,6 +200,7 @@ def test_each_part_is_trained_alone_and_weights_are_chosen(sample_path: Path, ex
 
     assert [one.exit_code for one in done] == [0, 0, 0, 0], [one.output for one in done]
     assert [one.stdout.count(": trained, ") for one in done[:3]] == [2, 1, 2]
+    assert done[1].stderr.startswith("transe:\n")
     assert "of 20 questions right; relation " in done[3].stdout
 
 
