@@ -54,6 +54,8 @@ def test_a_process_that_is_killed_is_named() -> None:
 
     with pytest.raises(MemoryExhausted, match="use fewer --jobs"):
         worker.send(1)
+    with pytest.raises(MemoryExhausted, match="use fewer --jobs"):
+        worker.receive()
     worker.close()
 
 

@@ -152,6 +152,7 @@ def test_an_error_takes_the_parents_back_that_were_made(tmp_path: Path) -> None:
         OSError(errno.ENOSPC, "No space left on device"),
         OSError(errno.EDQUOT, "Disk quota exceeded"),
         OSError(errno.EFBIG, "File too large"),
+        OSError(errno.ENOSPC, "Auf dem Gerät ist kein Speicherplatz mehr verfügbar"),
         ValueError("An IO error occurred: 'No space left on device (os error 28)'"),
         RuntimeError("Out of memory: raise max_temp_directory_size"),
     ],
@@ -172,6 +173,12 @@ def test_another_error_of_the_disk_is_named(target: Path) -> None:
         built_folder(target, ours=ours),
     ):
         raise OSError(errno.EIO, "Input/output error")
+
+
+@pytest.mark.parametrize("name", ["/elsewhere/file", b"/elsewhere/file"])
+def test_an_error_of_a_file_elsewhere_passes_through(target: Path, name: str | bytes) -> None:
+    with pytest.raises(OSError, match="elsewhere"), built_folder(target, ours=ours):
+        raise OSError(errno.EIO, "Input/output error", name)
 
 
 def test_a_broken_pipe_is_no_error_of_the_disk(target: Path) -> None:

@@ -76,7 +76,7 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: bytes) -> None:
 
     with pytest.raises(BadLine, match=":3: ") as fault:
         TaughtFile(tmp_path / "taught.tsv").read()
-    assert fault.value.facts["line"] == 3
+    assert fault.value.facts == {"path": str(tmp_path / "taught.tsv"), "line": 3}
 
 
 @pytest.mark.parametrize("more", [0, 1])
