@@ -6,8 +6,9 @@ python benchmarks/sampled_mutations.py ROOM --again OUTPUT       # the faults of
 
 The kind of a fault is drawn first, then its place, with at most one fault per line. Tests are collected once; each
 fault is then inserted into the functions and values of a forked process, in which the tests that run its line continue
-until one fails, starting with those that run the least code. Survivors are printed: some do not change behaviour, which
-only a reader can decide. `sampled_mutations.tsv` lists those, each with the reason.
+until one fails, starting with those that run the least code. A survivor in code that runs at import is tried again in
+a process that collects tests with the fault. Survivors are printed: some do not change behaviour, which only a reader
+can decide. `sampled_mutations.tsv` lists those, each with the reason.
 """
 
 import argparse
@@ -32,7 +33,7 @@ from typing import Any
 import pytest
 from coverage import CoverageData
 from figures import read_records, show_table
-from mutations import ROOT, copy_checkout, enter_copy, preload
+from mutations import ROOT, copy_checkout, enter_copy, preload, tests_pass
 from tree_faults import Fault, draw, find_again
 
 ROOMS = {
@@ -56,13 +57,12 @@ SECONDS = 20
 
 
 def read_coverage(path: str) -> dict[str, dict[int, set[str]]]:
-    """Return the tests that run each line of each file."""
+    """Return the tests that run each line of each file; an empty name stands for the import."""
     data = CoverageData(path)
     data.read()
     return {
         file: {
-            line: {name.partition("|")[0] for name in names if name}
-            for line, names in data.contexts_by_lineno(file).items()
+            line: {name.partition("|")[0] for name in names} for line, names in data.contexts_by_lineno(file).items()
         }
         for file in data.measured_files()
     }
@@ -71,12 +71,18 @@ def read_coverage(path: str) -> dict[str, dict[int, set[str]]]:
 def tests_of(fault: Fault, coverage: dict[str, dict[int, set[str]]], size: Counter[str], *, most: int) -> list[str]:
     """Return the tests that run a line of a fault, those that run least code first."""
     lines = next((lines for file, lines in coverage.items() if file.endswith(f"/{fault.file}")), {})
-    tests = {name for line, names in lines.items() if line in fault.lines for name in names}
+    tests = {name for line, names in lines.items() if line in fault.lines for name in names if name}
     return sorted(tests, key=lambda test: (size[test], test))[:most]
 
 
-def put_in(fault: Fault, folder: Path) -> None:
-    """Put a fault into the functions and values of this process, and into the module if it is imported later."""
+def runs_at_import(fault: Fault, coverage: dict[str, dict[int, set[str]]]) -> bool:
+    """Return whether a fault is in code that runs before any test, such as the declaration of an option."""
+    lines = next((lines for file, lines in coverage.items() if file.endswith(f"/{fault.file}")), {})
+    return any("" in names for line, names in lines.items() if line in fault.lines)
+
+
+def import_with(fault: Fault, folder: Path) -> None:
+    """Put a fault into the module when it is imported."""
     path = os.path.realpath(folder / fault.file)
     read: Callable[..., Any] = SourceFileLoader.get_code
 
@@ -85,6 +91,12 @@ def put_in(fault: Fault, folder: Path) -> None:
         return compile(fault.tree(), loader.path, "exec") if own else read(loader, name)
 
     SourceFileLoader.get_code = get_code  # type: ignore[assignment, method-assign]
+
+
+def put_in(fault: Fault, folder: Path) -> None:
+    """Put a fault into the functions and values of this process, and into the module if it is imported later."""
+    import_with(fault, folder)
+    path = os.path.realpath(folder / fault.file)
     modules = [module for module in sys.modules.values() if type(module) is ModuleType]
     for module in modules:
         if os.path.realpath(vars(module).get("__file__") or "/") == path:
@@ -192,6 +204,47 @@ def try_faults(faults: dict[int, tuple[Fault, list[str]]], folder: Path) -> dict
     return {int(number): verdict for number, verdict in rows if number != "0"}
 
 
+class ImportTrial:
+    """A run of pytest that imports the code with a fault; the test or file that fails goes to `verdict`."""
+
+    def __init__(self, size: Counter[str], verdict: Path) -> None:
+        self.size, self.verdict = size, verdict
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items.sort(key=lambda item: (self.size[item.nodeid], item.nodeid))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.verdict.write_text(report.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.verdict.write_text(f"{report.nodeid}::collection")
+
+    def pytest_runtest_teardown(self, item: pytest.Item) -> None:
+        item.session.shouldstop = time.process_time() > SECONDS
+
+
+def try_at_import(fault: Fault, names: list[str], size: Counter[str], folder: Path) -> str:
+    """Return the verdict of a fault that the three files with most of the tests are collected with."""
+    files = [file for file, _ in Counter(name.partition("::")[0] for name in names).most_common(3)]
+    verdict = folder / "verdict.txt"
+    verdict.write_text(SURVIVED)
+    pid = os.fork()
+    if not pid:
+        signal.alarm(600)
+        enter_copy(folder)
+        import_with(fault, folder)
+        pytest.main(["-x", "-q", "-p", "no:cacheprovider", *files], plugins=[ImportTrial(size, verdict)])
+        os._exit(0)
+    os.waitpid(pid, 0)
+    seen_by = verdict.read_text()
+    test = seen_by.removesuffix("::collection").removeprefix("tests/")
+    if seen_by != SURVIVED and not tests_pass(folder, (test,)):
+        sys.exit(f"fail without any fault: {seen_by}")
+    return seen_by
+
+
 def read_output(path: Path) -> dict[int, tuple[str, bool]]:
     """Read the faults of an earlier output that could be put in, by number, and whether the tests saw them."""
     lines = re.findall(r"^ *(\d+) (.*) \((\d+) tests\)  (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
@@ -252,6 +305,12 @@ def main() -> None:
     with TemporaryDirectory() as name:
         copy_checkout(Path(name))
         verdicts = try_faults(faults, Path(name))
+        for number, (fault, _) in faults.items():
+            judged = f"{fault.file} {fault.change}" in read_judgements()
+            if verdicts.get(number) == SURVIVED and not judged and runs_at_import(fault, coverage):
+                of_file = tests_of(fault._replace(lines=range(1, 10_000)), coverage, size, most=arguments.tests)
+                smallest = sorted(size.keys() - {""}, key=lambda test: (size[test], test))[: arguments.tests]
+                verdicts[number] = try_at_import(fault, of_file + smallest, size, Path(name))
     for number, (fault, names) in faults.items():
         print(f"{number:>4} {verdicts.get(number, LOST)} ({len(names)} tests)  {fault.label}")
     tried = {number for number, verdict in verdicts.items() if is_seen(verdict) or verdict == SURVIVED}

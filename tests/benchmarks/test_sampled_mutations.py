@@ -58,6 +58,15 @@ def test_a_fault_whose_code_is_gone_is_not_found(room: Path) -> None:
     assert {*tree_faults.find_again(labels)} == {None}
 
 
+def test_code_that_runs_at_import_is_told_from_code_that_tests_run(room: Path) -> None:
+    room.write_text("LEAST = 1\n" + CODE)
+    coverage = {"/here/room.py": {1: {""}, 2: {""}, 3: {"test"}, 4: {"test"}, 5: {"test"}}}
+
+    at_import = {f.line: sampled_mutations.runs_at_import(f, coverage) for f in tree_faults.find_faults("room.py")}
+
+    assert at_import == {1: True, 3: False, 4: False, 5: False}
+
+
 def test_every_judgement_names_a_file_and_a_reason() -> None:
     lines = sampled_mutations.JUDGEMENTS.read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
