@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 from kbtools import entry_points
-from kbtools.entry_points import BACKENDS, SCORERS, is_installed, list_plugins, load_plugin
+from kbtools.entry_points import (
+    BACKENDS,
+    SCORERS,
+    TRUST_VARIABLE,
+    construct,
+    is_installed,
+    list_plugins,
+    load_plugin,
+    trusts_plugins,
+)
 from kbtools.errors import BrokenPlugin, UnknownPlugin
 from kbtools.scorers.relations.lexical import LexicalScorer
 
@@ -170,3 +179,37 @@ def test_an_extra_is_installed_if_all_of_its_modules_are(monkeypatch: pytest.Mon
     monkeypatch.setattr(entry_points, "EXTRAS", {"json": "some", "no_such_module": "some", "csv": "all", "io": "all"})
 
     assert (is_installed("some"), is_installed("all")) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("variable", "argument", "trusted"),
+    [
+        (None, None, False),
+        ("", None, False),
+        ("0", None, False),
+        ("no", None, False),
+        ("1", None, True),
+        ("True", None, True),
+        ("yes", None, True),
+        ("on", None, True),
+        ("1", False, False),
+        ("0", True, True),
+    ],
+)
+def test_the_variable_decides_whether_plugins_are_trusted_where_no_argument_does(
+    monkeypatch: pytest.MonkeyPatch, variable: str | None, argument: bool | None, trusted: bool
+) -> None:
+    monkeypatch.delenv(TRUST_VARIABLE, raising=False)
+    if variable is not None:
+        monkeypatch.setenv(TRUST_VARIABLE, variable)
+
+    assert trusts_plugins(argument) is trusted
+
+
+@pytest.mark.parametrize("error", [PermissionError("weights"), MemoryError()])
+def test_errors_of_the_system_are_no_fault_of_a_plugin(error: Exception) -> None:
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        construct("mine", fail)

@@ -194,6 +194,7 @@ def test_a_model_names_no_file_of_another_folder(tmp_path: Path, file: str) -> N
     write_model(
         tmp_path / "model", Stamp("any"), {}, file="weights.safetensors", write=lambda path: path.write_bytes(b"x")
     )
+    (tmp_path / "weights").write_bytes(b"x")
     rewrite(tmp_path / "model" / "model.msgpack", name="kbtools-model", file=file)
 
     with pytest.raises(ModelUnusable):

@@ -7,7 +7,7 @@ import pytest
 
 from kbtools import user_cache
 from kbtools.record_files import file_digest
-from kbtools.user_cache import checked_folder, matches_digest
+from kbtools.user_cache import checked_folder, keep, matches_digest
 
 
 @pytest.fixture
@@ -133,3 +133,23 @@ def test_caches_lie_where_the_system_keeps_them(tmp_path: Path, monkeypatch: pyt
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert user_cache.cache_folder() == tmp_path / ".cache" / "kbtools"
+
+
+def test_what_is_kept_is_made_again_when_made_from_something_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(user_cache.VARIABLE, str(tmp_path))
+    made: list[str] = []
+
+    def kept(key: str, place: str) -> bytes:
+        def make() -> bytes:
+            made.append(key + place)
+            return key.encode()
+
+        return keep("letters", key, make, place=place)
+
+    in_one_place = [kept(key, "p") for key in ("a", "a", "b", "b", "a")]
+    without = [kept(key, "") for key in ("a", "b", "a", "b")]
+
+    assert (in_one_place, without) == ([b"a", b"a", b"b", b"b", b"a"], [b"a", b"b", b"a", b"b"])
+    assert made == ["ap", "bp", "ap", "a", "b"]

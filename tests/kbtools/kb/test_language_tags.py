@@ -56,6 +56,7 @@ def test_without_any_language_the_cure_is_told() -> None:
         ("de-at-1996", ["de-at-1996", "de-at", "de"]),
         ("de-at", ["de-at", "de", "de-at-1996"]),
         ("de-a", ["de"]),
+        ("den", []),
         ("d", []),
         ("fr", []),
     ],

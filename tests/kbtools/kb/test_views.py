@@ -179,11 +179,31 @@ def test_relations_are_labelled_in_the_languages_of_questions(
         assert [language_of(label) for label in found[1]] == [*dict.fromkeys([*languages, "en"])]
 
 
+def test_names_and_matches_of_a_view_are_in_order_of_what_they_are_in_its_language() -> None:
+    names = [("a", "Fir", "de"), ("b", "elm", "de"), ("c", "Elm", "en"), ("c", "Ulme", "de"), ("c", "Alme", "de")]
+    aliases = [("a", "Elm", "de"), ("c", "Elm", "de"), ("c", "Baum", "de")]
+    kb = MemoryKB([("a", "near", "b"), ("b", "near", "c")], names, aliases=aliases, language="en,de")
+    german, rows = InLanguages(kb, "de"), kb.entity_rows()
+
+    assert [name.text for name in kb.names_of(rows)[2]] == ["Elm", "Alme", "Ulme", "Baum"]
+    assert [name.text for name in german.names_of(rows)[2]] == ["Alme", "Ulme", "Elm", "Baum"]
+    assert german.names(rows) == ["Fir", "elm", "Alme"]
+    assert [(match.name, match.is_alias, kb.ids(match.entities)) for match in german.lookup(["elm"])["elm"]] == [
+        ("elm", False, ["b"]), ("Elm", True, ["a", "c"]),
+    ]  # fmt: skip
+
+
+def test_results_in_more_languages_are_not_taken_for_those_in_one() -> None:
+    asked = ("de", "de,en", "en,de", "fr")
+    assert len({InLanguages(WORDED, languages).manifest.digest for languages in asked}) == len(asked)
+
+
 def test_questions_are_in_the_languages_of_names_unless_some_are_english() -> None:
     def kb(*tags: str) -> MemoryKB:
         return MemoryKB([("a", "r", "b")], [(f"e{tag}", f"Name {tag}", tag) for tag in tags], language="de,fr,en")
 
     assert question_languages(kb("de", "fr", "mul", "")) == ("de", "fr")
+    assert question_languages(InLanguages(kb("de", "fr"), "fr")) == ("fr",)
     assert [question_languages(kb(*tags)) for tags in (("de", "en-gb"), ("",), ("mul",), ())] == [()] * 4
 
 

@@ -159,5 +159,22 @@ def test_vectors_of_another_training_are_refused(kb: MemoryKB, tmp_path: Path) -
         make_embedder(kb, models=tmp_path, trust_plugins=True)
 
 
+def test_vectors_are_searched_on_the_device_that_embeds_questions(
+    kb: MemoryKB, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"{__name__}:Told"
+    folder = tmp_path / "subject" / name.replace(":", ".")
+    folder.mkdir(parents=True)
+    (folder / RECORD).write_text("one")
+    _, origin = make_vector_scorer(name, kb, models=tmp_path)
+    kb.vector_index = replace_origin(kb.vector_index, origin)
+    used: list[str] = []
+    monkeypatch.setattr(ExactVectors, "use", lambda index, device: used.append(device))
+
+    make_embedder(kb, models=tmp_path, device="cuda:1", trust_plugins=True)
+
+    assert used == ["cuda:1"]
+
+
 def replace_origin(index: Any, origin: VectorOrigin) -> ExactVectors:
     return ExactVectors(index.rows, index.vectors, origin=replace(origin))

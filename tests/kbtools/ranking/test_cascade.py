@@ -31,10 +31,12 @@ pytestmark = pytest.mark.usefixtures("trusted_plugins")
 class Reading:
     """A relation scorer that remembers what it was asked, and likes the relations of the first rows better."""
 
+    made: ClassVar[list["Reading"]] = []
     asked: ClassVar[list[MarkedQuestion]] = []
 
     def __init__(self, relations: Sequence[str]) -> None:
         self.relations = relations
+        self.made.append(self)
 
     def score(self, questions: Sequence[MarkedQuestion]) -> NDArray[np.float64]:
         self.asked.extend(questions)
@@ -77,6 +79,7 @@ def opened(sample_memory: Answerer, valid: Path, tmp_path: Path) -> Opened:
     def open_again(**changes: Any) -> Answerer:
         assert system.cascade
         answerer.parts.keep(replace(system, cascade=replace(system.cascade, **changes)))
+        Reading.made.clear()
         Reading.asked.clear()
         return Answerer(sample_memory.kb, models=tmp_path)
 
@@ -95,9 +98,10 @@ def shares(answerer: Answerer, questions: Sequence[str]) -> list[float]:
     return winner_confidence(pools, rating.scores, of_links=False).tolist()
 
 
-def test_scorers_in_doubt_are_not_asked_where_the_first_ranker_is_sure(opened: Opened) -> None:
+def test_scorers_in_doubt_are_neither_made_nor_asked_where_the_first_ranker_is_sure(opened: Opened) -> None:
     result = opened(threshold=0.0).query("who wrote dune", **QUERY)
 
+    assert not Reading.made
     assert not Reading.asked
     assert (result.scorer, result.scored_by, result.ranker) == (SCORERS, "lexical", BY_WORDS)
 
@@ -133,6 +137,17 @@ def test_questions_together_are_answered_as_alone(opened: Opened, threshold: flo
 
     assert together == untimed([answerer.query(question, abstain=0.0, **QUERY) for question in QUESTIONS])
     assert len({result.scored_by for result in together if result.candidates}) == (2 if threshold is None else 1)
+
+
+def test_of_questions_together_those_in_doubt_alone_are_read(opened: Opened) -> None:
+    answerer = opened(threshold=float(np.median(shares(opened(), QUESTIONS))))
+    Reading.asked.clear()
+
+    together = list(answerer.query_many(QUESTIONS, **QUERY))
+
+    in_doubt = {result.question for result in together if result.scored_by == SCORERS}
+    assert {marked.question.text for marked in Reading.asked} == in_doubt
+    assert in_doubt < {result.question for result in together if result.candidates}
 
 
 @pytest.mark.parametrize("threshold", [0.0, 1.1])

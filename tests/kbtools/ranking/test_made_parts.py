@@ -227,9 +227,13 @@ def test_a_listed_record_that_is_missing_is_named(tmp_path: Path) -> None:
         write_listed(tmp_path / name, {}, name="test", version=1)
     require_records(tmp_path, ["a", "b"])
 
+    for name in ("a", "b"):
+        record = (tmp_path / name).read_bytes()
+        (tmp_path / name).unlink()
+        with pytest.raises(ModelUnusable, match=f"/{name}: "):
+            require_records(tmp_path, ["c"])
+        (tmp_path / name).write_bytes(record)
     (tmp_path / "a").unlink()
-    with pytest.raises(ModelUnusable, match="/a: "):
-        require_records(tmp_path, ["b"])
     (tmp_path / "contents.msgpack").unlink()
     with pytest.raises(ModelUnusable, match=r"contents\.msgpack"):
         require_records(tmp_path, ["b"])

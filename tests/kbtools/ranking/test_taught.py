@@ -1,5 +1,6 @@
 """Taught questions: the file, the spellings that are one question, and what they add to scores."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,14 @@ from kbtools.ranking.taught import (
     SUBJECT_GAIN,
     TaughtFile,
     TaughtQuestion,
+    Teaching,
     file_bytes,
     prefer_taught,
     read_taught,
     same_text,
     taught_file,
 )
-from kbtools.text.question import Question
+from kbtools.text.question import MarkedQuestion, Question
 
 HEADER = b"question\tsubject\trelation\n"
 ONE, OTHER = TaughtQuestion("who flew it", "a", "pilot"), TaughtQuestion("wer flog ihn", "b", "pilot")
@@ -144,6 +146,42 @@ def test_the_mention_of_a_taught_question_is_the_name_of_its_subject(kb: MemoryK
 
     assert [(marked.start, marked.end) for marked in taught.marked] == [(13, 17), (0, 0)]
     assert taught.marked[0].context() == ["who", "flew", "the", "home"]
+
+
+class Sizes:
+    """A scorer by the size of questions, which can be taught; facts read backwards score as those read forwards."""
+
+    def __init__(self, relations: int) -> None:
+        self.relations = relations
+
+    def embed(self, questions: Sequence[MarkedQuestion]) -> np.ndarray:
+        return np.array([[len(marked.question.text), 1] for marked in questions], dtype=np.float32)
+
+    def score_embedded(self, vectors: np.ndarray, questions: Sequence[MarkedQuestion]) -> np.ndarray:
+        return np.zeros((len(vectors), self.relations))
+
+    def directed(self, scores: np.ndarray, questions: Sequence[MarkedQuestion]) -> np.ndarray:
+        return np.concatenate([scores, scores], axis=1)
+
+
+def test_what_is_learned_belongs_to_the_relations_and_directions_it_was_learned_for(
+    kb: MemoryKB, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KBTOOLS_TAUGHT", str(tmp_path / "taught.tsv"))
+    monkeypatch.setenv("KBTOOLS_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "taught.tsv").write_bytes(file_bytes([ONE, OTHER._replace(relation="^pilot")]))
+
+    def learned(of: MemoryKB, teaching: Teaching, *, directed: bool) -> list[int]:
+        scorer: Any = Sizes(len(of.relations))
+        head = teaching.head(teaching.newest(), "sizes", scorer, scorer if directed else None, made_of="sizes 1")
+        return sorted(set(head.relations.tolist())) if head else []
+
+    more = MemoryKB([("a", "builder", "m"), *FACTS], NAMES)
+    for one, pilot in ((kb, kb.relations.index("pilot")), (more, more.relations.index("pilot"))):
+        teaching = Teaching(one)
+        backwards = [pilot, len(one.relations) + pilot]
+        assert [learned(one, teaching, directed=directed) for directed in (False, True)] == [[pilot], backwards]
+    assert kb.relations.index("pilot") != more.relations.index("pilot")
 
 
 def pools_of(kb: MemoryKB, texts: list[str]) -> Pools:
