@@ -1,4 +1,4 @@
-"""The cluster answers as the embedded index does, on a thousand questions of FBSQ, both layers."""
+"""The cluster answers as the embedded index does, on four hundred questions of FBSQ, both layers."""
 
 import random
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from kbtools.linking.fuzzy import SPANS_TRIED, Misspelling
 from kbtools.text.question import Question
 
 NAME = "test-fbsq"
-QUESTIONS = 1_000
+QUESTIONS = 400
 FUZZY_FORMS = 500
 FUZZY = 0.95
 """Share of the names found fuzzily by either that both find."""
