@@ -1,4 +1,4 @@
-"""Loads and updates of a three-node cluster that are killed while a node is down and a reader continues."""
+"""Loads and updates of a three-node cluster that are killed, and a load that loses a node in the middle."""
 
 import json
 import os
@@ -6,29 +6,44 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import cycle
 from pathlib import Path
 
+import numpy as np
 from children import in_a_child
 from folders import Mark, make, mark_of, update_records, write_sources
 
 from kbtools.answering.answerer import Answerer
 from kbtools.cli.main import main as kbtools
 from kbtools.errors import KBToolsError
+from kbtools.indexers.building.build import BuildProgress
 from kbtools.indexers.elastic.cluster import Cluster
 from kbtools.indexers.elastic.cluster_updates import UpdateOptions, update_on_cluster
 from kbtools.indexers.elastic.connection import read_connection
 from kbtools.indexers.elastic.knowledge import ElasticKB
+from kbtools.indexers.elastic.loading import LoadOptions, load
+from kbtools.indexers.elastic.mapping import ENTITIES, IndexSettings
 from kbtools.indexers.elastic.versions import delete_versions, list_versions
+from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.updates.update_sources import UpdateSource
+from kbtools.kb.contract import NameMatch
+from kbtools.text.normaliser import normal_form
 
 NAME = "reliability"
 ROUNDS_OF_A_NODE = 10
 """Rounds after which the node that was gone comes back, and another one is killed."""
+
+AWAY = 60.0
+"""Seconds after which a node that is killed during a load comes back."""
+
+COMPARED = 2_000
+"""Entities whose names are looked up in the folder and on the cluster after that load."""
 
 
 def current_mark(cluster: Cluster) -> Mark | str:
@@ -144,3 +159,45 @@ def cluster_kills(work: Path, nodes: Nodes, number: int, rng: random.Random) -> 
             nodes.act("restart", nodes.gone)
         delete_versions(cluster, list_versions(cluster, NAME))
     return tables
+
+
+def load_with_lost_node(path: Path, nodes: Nodes, rng: random.Random) -> list[tuple[str, str]]:
+    """Load a folder into three shards and kill a node when half of the entities are stored; it comes back later.
+
+    The load itself compares all counts with the folder. Returns what happened and what the cluster then holds.
+    """
+    kb, cluster = EmbeddedKB(path), Cluster(read_connection())
+    count = kb.manifest.counts["entities"].unique
+    back = threading.Timer(AWAY, nodes.act, ("restart", 2))
+
+    def progress(role: str, done: int) -> None:
+        if role == ENTITIES and done >= count / 2 and nodes.gone is None:
+            nodes.gone = 2
+            nodes.act("kill", 2)
+            back.start()
+
+    try:
+        begun = time.monotonic()
+        options = LoadOptions(settings=IndexSettings(shards=3, replicas=1), force=True)
+        loaded = load(kb, cluster, NAME, options=options, watch=BuildProgress(progress=progress))
+        seconds = time.monotonic() - begun
+        back.join()
+        opened = ElasticKB(NAME, cluster)
+        names = [name for name in kb.names(np.array(rng.sample(range(count), COMPARED), np.uint32)) if name]
+        forms = sorted({normal_form(name) for name in names})
+        pairs = [(_plain(kb.lookup([form])), _plain(opened.lookup([form]))) for form in forms]
+        same = sum(own == there for own, there in pairs)
+        return [
+            ("documents stored, every count as in the folder", f"{loaded.documents:,} in {seconds:.0f} s"),
+            ("copies of shards missing at the end", str(loaded.copies_missing)),
+            ("names found alike in the folder and on the cluster", f"{same:,} of {len(forms):,}"),
+        ]
+    finally:
+        back.cancel()
+        delete_versions(cluster, list_versions(cluster, NAME))
+
+
+def _plain(matches: Mapping[str, Sequence[NameMatch]]) -> list[tuple[str, object, bool, list[int]]]:
+    return [
+        (match.name, match.form, match.is_alias, match.entities.tolist()) for own in matches.values() for match in own
+    ]

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from children import in_a_child, preload, run_all
-from cluster_kills import Nodes, cluster_kills
+from cluster_kills import Nodes, cluster_kills, load_with_lost_node
 from endurance import (
     EXAMPLES,
     agreement,
@@ -213,6 +213,7 @@ def main() -> None:
         help="Kill loads and updates of the cluster of three nodes at KBTOOLS_ELASTICSEARCH_URL instead: the program "
         "that started it in the folder, with the actions kill and restart.",
     )
+    parser.add_argument("--kb", type=Path, help="With --nodes: load this folder, and kill a node in the middle.")
     parser.add_argument(
         "--minutes", type=float, default=9.5, help="When to end; what takes longer is cut short, and the counts say so."
     )
@@ -226,7 +227,9 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory(prefix="kbtools-reliability-") as folder:
         work = Path(folder)
-        if "nodes" in only:
+        if "nodes" in only and options.kb:
+            show_table("node", ("what", "outcome"), load_with_lost_node(options.kb, Nodes(*options.nodes), rng))
+        elif "nodes" in only:
             tables = cluster_kills(work, Nodes(*options.nodes), options.kills, rng).items()
             show_table("nodes", ("what is killed", "outcome"), [(what, in_words(table)) for what, table in tables])
         if "builds" in only:
