@@ -24,14 +24,17 @@ from kbtools.indexers.readers.delimited_columns import parse_cells, row_ends, ro
 from kbtools.indexers.readers.delimited_rows import LONGEST_CELL, Lines, ReadRow, begins_cell, read_row, split_cells
 from kbtools.indexers.readers.entity_layout import EntityLayout
 from kbtools.indexers.readers.fact_layout import FactLayout
-from kbtools.indexers.readers.header_rows import OPENING, Header, header_at, header_place
+from kbtools.indexers.readers.header_rows import OPENING, Header, header_at, header_place, is_rule
 from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
 from kbtools.indexers.readers.table_rows import MOST_COLUMNS, Layout, TableRows, laid_out
 from kbtools.indexers.readers.table_shapes import OTHER_TABLE, as_pairs, next_table
 from kbtools.kb.ids import is_literal, literal_text
 from kbtools.text.encodings import is_utf_8
 
-_SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars"}
+SEPARATORS = {
+    "\t": "tabs", ",": "commas", ";": "semicolons", "|": "bars", "~": "tildes", "^": "carets",
+    "\x01": "the control character 1",
+}  # fmt: skip
 
 _SEP_LINE = re.compile(rb'"?sep=(.)"?')
 """The first line that tells Excel the separator."""
@@ -187,7 +190,7 @@ class _DelimitedReader:
 
     def choose_header(self, opening: Sequence[tuple[int, str]]) -> Header:
         """Choose the header and its separator; another separator is chosen only if the usual one does not fit."""
-        marks = list(dict.fromkeys([self.divider, *_SEPARATORS]))
+        marks = list(dict.fromkeys([self.divider, *SEPARATORS]))
         # SPARQL writes `?item` for the column `item`.
         self.has_terms = all(head.startswith("?") for head in opening[0][1].split("\t"))
         if self.has_terms:
@@ -214,7 +217,7 @@ class _DelimitedReader:
         spaced = re.search(r"\S {2,}\S", line)
         advice = "; its columns seem to be separated by several spaces, use tabs" if spaced else ""
         if separator != self.separator:
-            self.skips.note(f"columns separated by {_SEPARATORS.get(separator, repr(separator))}", line=number)
+            self.skips.note(f"columns separated by {SEPARATORS.get(separator, repr(separator))}", line=number)
         if separator == "\t" and not spaced:
             advice = "; to read a file of facts without a header, name it .txt"
         self.layout.begin(header.heads, number, advice=advice)
@@ -329,8 +332,9 @@ def _first_lines(text: bytes, count: int) -> bytes:
 
 def _regularity(rows: Sequence[Sequence[str]]) -> float:
     """Return how well a separator divides lines: the most frequent number of columns times the share of its lines."""
-    width, count = Counter(map(len, rows)).most_common(1)[0]
-    return (width - 1) * count / len(rows)
+    lines = [row for row in rows if not is_rule(row)] or rows
+    width, count = max(Counter(map(len, lines)).items(), key=lambda pair: (pair[1], pair[0]))
+    return (width - 1) * count / len(lines)
 
 
 def _without_marks(column: pa.Array) -> pa.Array:

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from kbtools.indexers.readers.batches import SourceKind, lines_of
+from kbtools.indexers.readers.delimited import SEPARATORS
 from kbtools.indexers.readers.delimited_rows import split_cells
 from kbtools.indexers.readers.foreign_formats import PAGE
 from kbtools.indexers.readers.formats import DATABASES, OPENING, SPREADSHEETS, find_syntax, suffix_of, unknown_format
@@ -19,7 +20,8 @@ from kbtools.indexers.readers.table_files import MAGIC, open_columnar
 from kbtools.kb.ids import canonical_id
 from kbtools.kb.table_heads import SUFFIX, USUAL, entity_role, is_header
 
-_SEPARATORS = "\t,;|"
+_TITLES = 10
+"""Lines searched for a header below titles, in a file whose suffix is not that of a table."""
 _DUMP = re.compile(rb"<http://wikiba\.se/ontology#Dump>|<http://www\.wikidata\.org/prop/direct/")
 _ENTITY = re.compile(rb'\s*[\[{].*"(?:labels|claims)"\s*:\s*(?:\{|\[\s*\])', re.DOTALL)
 _NUMBER = re.compile(rb'"id"\s*:\s*"[QPL][1-9]')
@@ -78,13 +80,29 @@ def detect(path: Path) -> _Detected:
     if statement.startswith(b"{"):
         return _table(path, _fields_of(statement), format="jsonl")
     line = statement.decode(errors="replace")
-    header = max((split_cells(line, separator) for separator in _SEPARATORS), key=len)
+    header = max((split_cells(line, separator) for separator in SEPARATORS), key=len)
+    if len(header) == 1:
+        header, line = _header_below(opening) or (header, line)
     if suffix_of(path) not in (".csv", ".tsv", ".tab") and statement.count(b"\t") == 2 and not _is_heads(header):
         return _Detected(Source(path, "facts", format="release"), "facts without a header, one per line")
     if len(header) == 1 and suffix_of(path) not in (".csv", ".tsv", ".tab"):
         # No reader takes it: the error suggests what it may be.
         raise unknown_format(path, "facts", number, statement)
-    return _table(path, header, format="tsv" if statement.count(b"\t") else "csv")
+    return _table(path, header, format="tsv" if "\t" in line else "csv")
+
+
+def _header_below(opening: Sequence[tuple[int, bytes]]) -> tuple[list[str], str] | None:
+    """Return the header of a table below a title, and its line: the first of two lines with as many cells."""
+    lines = [line.decode(errors="replace") for _, line in opening[:_TITLES]]
+    for separator in SEPARATORS:
+        rows = [split_cells(line, separator) for line in lines]
+        widths = [len(row) for row in rows if len(row) > 2]
+        for line, row in zip(lines, rows, strict=True):
+            # Prose has commas too, but no usual head.
+            usual = separator != "," or any(entity_role(cell) in ("id", "name") for cell in row)
+            if usual and len(row) > 2 and widths.count(len(row)) > 1:
+                return row, line
+    return None
 
 
 def _release(path: Path, lines: Iterable[bytes]) -> _Detected:

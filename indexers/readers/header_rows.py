@@ -25,12 +25,17 @@ def header_place(rows: Sequence[Sequence[str]], layout: Layout) -> int:
     for place, row in enumerate(rows[:OPENING]):
         if layout.fits(row):
             return place
-    widths = Counter(len(row) for row in rows[:OPENING] if any(row))
+    widths = Counter(len(row) for row in rows[:OPENING] if any(row) and not is_rule(row))
     width = max(widths, key=lambda width: (widths[width], width)) if widths else 0
     for place, row in enumerate(rows[:OPENING]):
         if len(row) == width and sum(map(bool, row)) >= (width + 1) // 2:
             return place
     return 0
+
+
+def is_rule(row: Sequence[str]) -> bool:
+    """Return whether a row is a line of dashes."""
+    return re.fullmatch(r"[-=+]{4,}", "".join(row)) is not None
 
 
 def header_at(rows: Sequence[Sequence[str]], place: int) -> Header:

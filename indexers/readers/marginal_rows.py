@@ -35,6 +35,9 @@ _UNIT = re.compile(
 _RULE = re.compile(r"[-=:+]+")
 """A cell of the line below the header of a table in Markdown, such as `:---`."""
 
+_LONG_RULE = re.compile(r"[-=+]{4,}")
+"""A cell of a line between or below the rows, as SAP and the clients of databases print it."""
+
 _PARTIAL = re.compile(r"(sub|grand|zwischen)", re.IGNORECASE)
 """The beginning of labels that no entity has; full rows may follow such a row."""
 
@@ -45,7 +48,7 @@ _NOTE_WORDS = (
     r"(sources?|notes?|remarks?|legend|footnotes?|quellen?|hinweise?|stand|as of|anmerkung(en)?|font[ei]|"
     r"fuentes?|notas?|remarques?)\s*:"
 )
-_NOTE_SIGNS = rf"[*†‡¹²³]|[(\[]?\d{{1,2}}[)\]]\s|{_NOTE_WORDS}"
+_NOTE_SIGNS = rf"[*†‡¹²³]|\(?\d+ (rows?|records?)\b|[(\[]?\d{{1,2}}[)\]]\s|{_NOTE_WORDS}"
 """The beginning of notes; after a word, commas may have split the note into cells."""
 
 _LABELS = 3
@@ -71,7 +74,7 @@ def marginal_rows(rows: TableRows, header: Sequence[str]) -> dict[int, str]:
         first = next(filter(None, cells), "")
         if row == 0 and filled[0] and _is_units(cells):
             kinds[row] = UNITS
-        elif row == 0 and filled[0] and all(_RULE.fullmatch(cell) for cell in cells if cell):
+        elif filled[row] and all((_RULE if row == 0 else _LONG_RULE).fullmatch(cell) for cell in cells if cell):
             kinds[row] = RULE
         elif cells == heads:
             kinds[row] = REPEATED_HEADER
@@ -87,7 +90,7 @@ def marginal_rows(rows: TableRows, header: Sequence[str]) -> dict[int, str]:
             kinds[row] = TOTAL
     if len(columns) > 2:
         for row in np.flatnonzero(filled == 1).tolist():
-            follows = kinds.get(row - 1) in (BLANK, TOTAL, NOTE) or rows.is_beside_blank(row, -1)
+            follows = kinds.get(row - 1) in (BLANK, TOTAL, NOTE, RULE) or rows.is_beside_blank(row, -1)
             if follows or kinds.get(row + 1) == REPEATED_HEADER:
                 kinds.setdefault(row, NOTE)
     return kinds
@@ -116,7 +119,7 @@ def _labelled_rows(columns: Iterable[pa.Array], header: Sequence[str]) -> Places
     labelled_rows: list[Places] = [np.empty(0, dtype=np.int64)]
     for place, column in enumerate(columns):
         if pa.types.is_string(column.type):
-            label = rf"^\s*({TOTAL_WORDS}|{_NOTE_SIGNS})"
+            label = rf"^\s*({TOTAL_WORDS}|{_NOTE_SIGNS}|[-=+]{{4,}}$)"
             labelled = pc.match_substring_regex(column, label, ignore_case=True)
             repeated = pc.equal(column, header[place] if place < len(header) and header[place] else None)
             labelled_rows.append(pc.indices_nonzero(pc.or_kleene(labelled, repeated)).to_numpy().astype(np.int64))

@@ -5,9 +5,9 @@ import unicodedata
 from collections.abc import Sequence
 
 USUAL = {
-    "subject": ("subject", "subj", "head", "s"),
-    "relation": ("relation", "rel", "predicate", "pred", "property", "p"),
-    "object": ("object", "obj", "tail", "o"),
+    "subject": ("subject", "subj", "head", "s", ":start"),
+    "relation": ("relation", "rel", "predicate", "pred", "property", "p", ":type"),
+    "object": ("object", "obj", "tail", "o", ":end"),
     "entity": ("entity", "id", "subject"),
     "language": ("language", "lang"),
     "name": ("name", "label", "title"),
@@ -79,6 +79,8 @@ def plain_head(head: str) -> str:
 def entity_role(head: str) -> str:
     """Return the usual role of a column in a table of entities, empty for a value."""
     plain = plain_head(head)
+    if head.strip().casefold() == ":label":
+        return "type"  # as Neo4j names it
     return next((role for role, heads in ENTITY_ROLES.items() if re.fullmatch(heads, plain)), "")
 
 

@@ -122,8 +122,9 @@ def test_a_usual_head_in_the_lower_row_does_not_hide_the_upper_one(tmp_path: Pat
 
 def test_two_rows_of_heads_of_a_spreadsheet_are_joined(tmp_path: Path) -> None:
     pytest.importorskip("python_calamine", reason="pip install python-calamine")
-    heads = [["Team", "City", "Home", "", "Away", ""], ["", "", "Won", "Lost", "Won", "Lost"]]
-    path = write_xlsx(tmp_path / "t.xlsx", {"Teams": [["Season 2024"], *heads, *(row.split(",") for row in TEAMS)]})
+    header = ["Season 2024", "Team,City,Home,,Away,", ",,Won,Lost,Won,Lost"]
+    sheet: list[list[str | float]] = [[*line.split(",")] for line in [*header, *TEAMS]]
+    path = write_xlsx(tmp_path / "t.xlsx", {"Teams": sheet})
 
     reading = TableReading(Source(path, "any", format=WIDE), ReadOptions())
     facts = [row for batch in reading.batches() if batch.kind == "facts" for row in batch.table.to_pylist()]

@@ -4,6 +4,10 @@ from pathlib import Path
 
 import pytest
 
+import kbtools
+from kbtools.errors import WrongFormat
+from kbtools.indexers.building.build import BuildProgress, build
+from kbtools.indexers.readers.detection import detect
 from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source, Wide
 from kbtools.indexers.readers.table_files import TableReading
 from tests.indexers.test_messy_tables import Table
@@ -80,11 +84,7 @@ def test_rows_below_a_blank_line_belong_to_the_table(tmp_path: Path, lines: list
 
 def test_a_sheet_may_hold_several_tables_or_one_entity(tmp_path: Path) -> None:
     pytest.importorskip("python_calamine", reason="pip install python-calamine")
-    tables: list[list[str | float]] = [
-        *(line.split(",") for line in BOATS),
-        [],
-        *(line.split(",") for line in HARBOURS),
-    ]
+    tables: list[list[str | float]] = [[*line.split(",")] for line in [*BOATS, "", *HARBOURS]]
     pairs: list[list[str | float]] = [["Name:", "Gull"], ["Length:", "", 12], ["Port:", "Kiel"]]
 
     found = []
@@ -139,3 +139,62 @@ def test_an_empty_column_alone_begins_no_table(tmp_path: Path) -> None:
 )
 def test_a_head_that_is_a_cell_below_is_noted(tmp_path: Path, lines: list[str], noted: bool) -> None:
     assert any("is the header missing" in note for note in Table(tmp_path / "t.csv", lines).notes) is noted
+
+
+SAP = """28.11.2026       Dynamic List Display      1
+---------------------------------
+|Part   |Description |Plant|Stock |
+---------------------------------
+|000123 |Hex bolt    |0100 |1.234-|
+|000124 |Washer      |0100 |500   |
+---------------------------------
+"""
+POSTGRES = " id | name | city \n----+------+------\n  1 | Ann  | Bonn\n  2 | Bob  | Kiel\n(2 rows)\n"
+MYSQL = """+----+------+------+
+| id | name | city |
++----+------+------+
+|  1 | Ann  | Bonn |
+|  2 | Bob  | Kiel |
++----+------+------+
+2 rows in set (0.00 sec)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        pytest.param(SAP, {"Hex bolt", "Washer"}, id="SAP"),
+        pytest.param(POSTGRES, {"Ann", "Bob"}, id="PostgreSQL"),
+        pytest.param(MYSQL, {"Ann", "Bob"}, id="MySQL"),
+        pytest.param("People\n\nid\tname\tcity\n1\tAnn\tBonn\n2\tBob\tKiel\n", {"Ann", "Bob"}, id="a title"),
+        pytest.param("id~name~city\n1~Ann~Bonn\n2~Bob~Kiel\n", {"Ann", "Bob"}, id="tildes"),
+        pytest.param("id^name^city\n1^Ann^Bonn\n2^Bob^Kiel\n", {"Ann", "Bob"}, id="carets"),
+        pytest.param("id\x01name\x01city\n1\x01Ann\x01Bonn\n", {"Ann"}, id="Hive"),
+    ],
+)
+def test_tables_as_programs_print_them_are_read(tmp_path: Path, text: str, names: set[str]) -> None:
+    (tmp_path / "t.txt").write_text(text)
+
+    reading = TableReading(detect(tmp_path / "t.txt").source, ReadOptions())
+    batches = list(reading.batches())
+
+    assert {row["text"] for batch in batches if batch.kind == "names" for row in batch.table.to_pylist()} == names
+    assert {len(batch.table) for batch in batches if batch.kind == "facts"} == {len(names)}
+    assert not any(skip.bad for skip in reading.skips.kinds.values())
+
+
+def test_nodes_and_relationships_of_neo4j_are_a_knowledge_base(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("id:ID,name,:LABEL\n1,Ann,Person\n2,Bob,Person\n")
+    (tmp_path / "links.csv").write_text(":START_ID,:END_ID,:TYPE\n1,2,KNOWS\n")
+    sources = [detect(tmp_path / name).source for name in ("nodes.csv", "links.csv")]
+    build(sources, tmp_path / "kb", options=ReadOptions(), watch=BuildProgress())
+
+    with kbtools.open(tmp_path / "kb") as kb:
+        assert [answer.name for answer in kb.query("who does Ann know").answers] == ["Bob"]
+        assert [kind.id for kind in kb.entity("1").types] == ["Person"]
+
+
+def test_prose_with_commas_is_no_table(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("Rivers and towns\nThe Rhine, as you know, is long\nThe Ruhr, by the way, is not\n")
+    with pytest.raises(WrongFormat, match="check which file the option names"):
+        detect(tmp_path / "t.txt")
