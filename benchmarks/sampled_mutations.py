@@ -78,7 +78,7 @@ def tests_of(fault: Fault, coverage: dict[str, dict[int, set[str]]], size: Count
 def runs_at_import(fault: Fault, coverage: dict[str, dict[int, set[str]]]) -> bool:
     """Return whether a fault is in code that runs before any test, such as the declaration of an option."""
     lines = next((lines for file, lines in coverage.items() if file.endswith(f"/{fault.file}")), {})
-    return any("" in names for line, names in lines.items() if line in fault.lines)
+    return not fault.inside or any("" in names for line, names in lines.items() if line in fault.lines)
 
 
 def import_with(fault: Fault, folder: Path) -> None:

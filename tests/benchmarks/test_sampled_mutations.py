@@ -59,7 +59,7 @@ def test_a_fault_whose_code_is_gone_is_not_found(room: Path) -> None:
 
 
 def test_code_that_runs_at_import_is_told_from_code_that_tests_run(room: Path) -> None:
-    room.write_text("LEAST = 1\n" + CODE)
+    room.write_text("@cached(1)\n" + CODE)
     coverage = {"/here/room.py": {1: {""}, 2: {""}, 3: {"test"}, 4: {"test"}, 5: {"test"}}}
 
     at_import = {f.line: sampled_mutations.runs_at_import(f, coverage) for f in tree_faults.find_faults("room.py")}
