@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -56,8 +57,10 @@ def test_names_ranges_and_defaults_of_options_are_those_of_the_page(path: str) -
     command = dict(walk(main))[path]
     context = click.Context(command, info_name=path, **main.context_settings)
     records = [record for option in options_of(command) if (record := option.get_help_record(context))]
+    texts = ["".join("".join(record).split()) for record in records]
 
-    assert [record for record in records if "".join("".join(record).split()) not in page] == []
+    # A record without its last brackets, with a default or a variable, would be in the page as well.
+    assert [text for text in texts if not re.search(rf"{re.escape(text)}(?!\[)", page)] == []
 
 
 EXAMPLES = [(path, line) for path, command in COMMANDS.items() for line in getattr(command, "examples", ())]
