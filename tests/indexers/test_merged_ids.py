@@ -161,6 +161,23 @@ def test_types_in_rdf_stay_askable(make: Make) -> None:
     assert kb.types == ("http://a/T",)
 
 
+def test_types_and_descriptions_are_those_of_what_their_ids_were_merged_into(make: Make) -> None:
+    kb = make(
+        rdf=[
+            f"<http://a/s> {TYPE} <http://a/Old> .",
+            f"<http://a/gone> {TYPE} <http://a/New> .",
+            '<http://a/gone> <http://schema.org/description> "a tree"@en .',
+            f'<http://a/s> {LABEL} "Oak"@en .',
+        ],
+        redirects=["old\tnew", "http://a/Old\thttp://a/New", "http://a/gone\thttp://a/kept"],
+    )
+    rows = np.array(kb.rows(["http://a/s", "http://a/kept"]), dtype=np.uint32)
+
+    assert kb.types == ("http://a/New",)
+    assert kb.types_of(rows).values.tolist() == [0, 0]
+    assert kb.descriptions(rows) == [None, "a tree"]
+
+
 def test_a_scorer_reads_the_names_of_relations(make: Make) -> None:
     kb = make(
         rdf=[

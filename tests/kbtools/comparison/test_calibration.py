@@ -207,5 +207,20 @@ def test_questions_that_no_system_can_answer_teach_nothing(
     assert fitted.correct == (1.0,)
 
 
+def test_a_tie_that_is_half_right_teaches_half(
+    sample_memory: Answerer, request_for: Callable[..., Request], examples: Path
+) -> None:
+    run = compare(sample_memory, request_for(valid=examples / "sample.valid.txt"))
+    cell, valid = next(iter(run.cells)), run.valid
+    assert valid is not None
+    outcomes = valid.cells[cell]
+    tied = replace(outcomes, arrays={**outcomes.arrays, "strict": np.full(len(outcomes["strict"]), 0.5)})
+
+    fitted = run_calibration(replace(run, valid=replace(valid, cells={**valid.cells, cell: tied})), cell)
+
+    assert fitted is not None
+    assert fitted.correct == (0.5,)
+
+
 def test_chosen_numbers_stay_as_they_were_measured() -> None:
     assert (BINS, FOLDS, MOST_LOST) == (10, 5, 0.0005)
