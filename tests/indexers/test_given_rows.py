@@ -1,11 +1,13 @@
 """Building from Python: paths, rows and data frames give what files with the same content give."""
 
 from collections.abc import Callable, Iterator
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -97,6 +99,31 @@ def test_a_decimal_keeps_its_digits(index: Index) -> None:
     kb = index(facts=[("Q1", "size", Decimal("12.50")), ("Q1", "debt", Decimal("1E+3"))], names=NAMES)
 
     assert {fact.object.name or fact.object.id for fact in kb.facts("Q1").facts} == {"12.50", "1000"}
+
+
+def test_a_value_that_is_no_number_is_no_value(index: Index) -> None:
+    missing: list[Any] = [float("nan"), np.float64("nan"), Decimal("NaN"), None]
+    names = [{"id": f"Q{at}", "name": "Freedonia", "alias": value} for at, value in enumerate(missing)]
+    kb = index(facts=[("Q0", "size", 1.5), *FACTS], names=names)
+
+    assert [kb.entity(f"Q{at}").aliases for at in range(len(missing))] == [()] * len(missing)
+
+
+def test_a_day_has_no_hour_whatever_type_tells_it(index: Index) -> None:
+    days = [date(2001, 2, 3), datetime(2001, 2, 4), np.datetime64("2001-02-05"), datetime(2001, 2, 6, 7, 8)]
+    kb = index(facts=[("Q1", "open", day) for day in days], names=NAMES)
+
+    assert {fact.object.name or fact.object.id for fact in kb.facts("Q1").facts} == {
+        "2001-02-03", "2001-02-04", "2001-02-05", "2001-02-06T07:08:00",
+    }  # fmt: skip
+
+
+def test_a_count_without_a_name_is_of_all_names_of_its_entity(index: Index) -> None:
+    names = [("Q1", "Freedonia"), ("Q2", "Freedonia"), ("Q2", "Land")]
+    kb = index(facts=FACTS, names=names, counts=[("Q2", 9), ("Freedonia", "Q1", 1)])
+    rows = np.array(kb.kb.rows(["Q1", "Q2"]), dtype=np.uint32)
+
+    assert [kb.kb.name_counts(form, rows).tolist() for form in ("freedonia", "")] == [[1, 0], [0, 9]]
 
 
 def test_columns_name_those_of_a_frame(index: Index) -> None:
