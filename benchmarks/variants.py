@@ -2,13 +2,15 @@
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 from rapidfuzz import fuzz
 
+from kbtools.indexers.folder.folder_kb import FolderKB
 from kbtools.kb.contract import KnowledgeBase, SimilarName
-from kbtools.linking.near_ranking import RANKED
+from kbtools.linking.near_ranking import RANKED, Bearer, bearers_with_most_names
 from kbtools.linking.similarity import by_edits
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Form
@@ -43,6 +45,19 @@ def nearest_by_edits(kb: KnowledgeBase, form: str) -> list[SimilarName]:
     """Return the names that the trees rank, in the order before: by edits, then by rapidfuzz's ratio."""
     names = [name.form for name in kb.similar([form], limit=RANKED)[0]]
     return by_edits(form, [SimilarName(name, fuzz.ratio(form, name)) for name in names])
+
+
+def bearers_without(kb: FolderKB, variant: str, forms: Sequence[str]) -> list[Bearer]:
+    """Return the bearers of forms with the counts of their names as they were if no entity had the variant as a name.
+
+    Most variants are aliases in a knowledge base of FB5M's size, and the count would give the right entity away.
+    """
+    matches = kb.lookup([variant, *forms])
+    groups = [np.concatenate([match.entities for match in matches[form]]) for form in forms]
+    own = [match.entities for match in matches.get(variant, ()) if match.form is Form.NORMAL]
+    entities = np.concatenate(groups)
+    counts = kb.alias_counts(entities) - np.isin(entities, np.concatenate([entities[:0], *own]))
+    return bearers_with_most_names(entities, counts, list(map(len, groups)))
 
 
 def bearers(kb: KnowledgeBase, forms: list[str]) -> list[set[int]]:

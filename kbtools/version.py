@@ -6,7 +6,7 @@ Plugins have their own attribute `version`; that of the normal form is `kbtools.
 
 __version__ = "0.1.0"
 
-LINKING_VERSION = 6
+LINKING_VERSION = 7
 """The version of linking: the entities of a mention, their rungs and similarities (kbtools.linking)."""
 
 POOLS_VERSION = 2

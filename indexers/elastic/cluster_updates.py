@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from kbtools.answering.records import UpdateResult
 from kbtools.indexers.elastic.build_lock import BuildLock, update_lock
 from kbtools.indexers.elastic.bulk import Sender, read_largest
@@ -39,6 +41,7 @@ from kbtools.indexers.updates.update_sources import UpdateSource, read_into
 from kbtools.indexers.updates.updating import account, change_manifest, result_of
 from kbtools.kb.language_tags import stored_text
 from kbtools.kb.manifest import Manifest
+from kbtools.linking.near_ranking import Bearer, bearers_with_most_names
 from kbtools.text.rungs import Form
 from kbtools.text.variants import name_forms
 
@@ -224,16 +227,20 @@ def _change_forms(before: ElasticKB, after: ElasticKB, texts: Iterable[str]) -> 
         for matches_by_form in (old, new)
     )
     bearers = {form: [row for match in new[form] for row in match.entities.tolist()] for form in sorted(is_now)}
-    names = _count_names(after, list({row for rows in bearers.values() for row in rows}))
-    written = form_documents((form, max(names[row] for row in rows), 0) for form, rows in bearers.items())
+    written = form_documents(
+        (form, bearer, 0) for form, bearer in zip(bearers, _most_named(after, list(bearers.values())), strict=True)
+    )
     deleted = [Document(key_of_form(form), b"", 0) for form in sorted(was - is_now)]
     lengths = {form.count(" ") + 1 for form in new}
     return _FormChanges([*deleted, *written], lengths, len(is_now) - len(was), len(new) - len(old))
 
 
-def _count_names(kb: ElasticKB, rows: Sequence[int]) -> Counter[int]:
-    """Count the names and aliases of entities."""
-    counts = Counter[int]()
-    for row, parts in kb.parts(rows, ["named"]).items():
-        counts[row] = sum(part.get("named", 0) for part in parts)
-    return counts
+def _most_named(kb: ElasticKB, groups: Sequence[Sequence[int]]) -> list[Bearer]:
+    """Return the entity with the most names and aliases of each group of rows."""
+    rows = [row for group in groups for row in group]
+    if not rows:
+        return []
+    parts = kb.parts(list(set(rows)), ["named"])
+    named = {row: sum(part.get("named", 0) for part in own) for row, own in parts.items()}
+    counts = np.array([named[row] for row in rows], dtype=np.int64)
+    return bearers_with_most_names(np.array(rows, dtype=np.uint32), counts, list(map(len, groups)))

@@ -19,6 +19,7 @@ import msgspec
 
 from kbtools.indexers.folder.language_sets import set_text, spoken
 from kbtools.kb.language_tags import SpokenName
+from kbtools.linking.near_ranking import Bearer
 from kbtools.linking.similarity import LONGEST_NAME
 from kbtools.text.variants import name_forms
 
@@ -219,19 +220,19 @@ def names_in(stored: Sequence[Mapping[str, Any]], language: str) -> list[SpokenN
     return [spoken(text, languages) for text, languages in _names_with_sets(stored, language)]
 
 
-def form_documents(forms: Iterable[tuple[str, int, int]]) -> Iterator[Document]:
-    """Yield the document of each normal form, given with its popularity and the row after it.
+def form_documents(forms: Iterable[tuple[str, Bearer, int]]) -> Iterator[Document]:
+    """Yield the document of each normal form, given with its bearer and the row after it.
 
-    The popularity is the number of names of the form's entity with the most. The JSON is formatted by hand, since an
-    encoder would double the time.
+    The popularity is the number of names of the bearer, the form's entity with the most. The JSON is formatted by hand,
+    since an encoder would double the time.
     """
-    for form, popularity, done in forms:
+    for form, bearer, done in forms:
         if len(form) > LONGEST_NAME:
             # Fuzzy search does not find it; only its words are counted.
             words = " ".join(word_term(word) for word in form.split(" ") if len(word.encode()) <= _LONGEST_TERM)
             source = f'{{"words":{encode_basestring(words)}}}'
         else:
-            source = f'{{"form":{encode_basestring(form)},"popularity":{popularity}}}'
+            source = f'{{"form":{encode_basestring(form)},"popularity":{bearer.names},"bearer":{bearer.row}}}'
         yield Document(key_of_form(form), source.encode(), done)
 
 

@@ -12,6 +12,7 @@ from kbtools.indexers.folder.column_files import release_pages
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.indexers.folder.form_store import ENTITIES, form_key, is_normal
 from kbtools.kb.language_tags import UND, stored_text
+from kbtools.linking.near_ranking import Bearer, bearers_with_most_names
 from kbtools.processes import in_order
 from kbtools.text.variants import name_forms
 
@@ -134,10 +135,9 @@ def _forms_of(texts: Sequence[str]) -> tuple[list[str], list[int]]:
     return rows["form"].take(order).to_pylist(), names[order].searchsorted(np.arange(count + 1)).tolist()
 
 
-def normal_forms(kb: EmbeddedKB, first: int = 0) -> Iterator[tuple[str, int, int]]:
-    """Yield each normal form of the names, from a stored form on, with its popularity and the place after it.
-
-    The popularity is the number of names of the form's entity with the most.
+def normal_forms(kb: EmbeddedKB, first: int = 0) -> Iterator[tuple[str, Bearer, int]]:
+    """Yield each normal form of the names, from a stored form on, with its entity with the most names and the place
+    after it.
     """
     stored = islice(_read_forms(kb), first, None)
     place = first
@@ -148,12 +148,11 @@ def normal_forms(kb: EmbeddedKB, first: int = 0) -> Iterator[tuple[str, int, int
             if is_normal(value)
         ]
         place += len(entries)
-        bearers = [_bearers_in(value) for _, value, _ in block]
+        groups = [_bearers_in(value) for _, value, _ in block]
         if block:
-            names = kb.alias_counts(np.array([row for rows in bearers for row in rows], dtype=np.uint32))
-            starts = np.cumsum([0, *map(len, bearers[:-1])])
-            popularity = np.maximum.reduceat(names, starts).tolist()
-            yield from ((form, most, at) for (form, _, at), most in zip(block, popularity, strict=True))
+            rows = np.array([row for group in groups for row in group], dtype=np.uint32)
+            bearers = bearers_with_most_names(rows, kb.alias_counts(rows), list(map(len, groups)))
+            yield from ((form, bearer, at) for (form, _, at), bearer in zip(block, bearers, strict=True))
         release_pages(kb.path, beyond=_RESIDENT)
 
 

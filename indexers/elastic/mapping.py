@@ -9,7 +9,7 @@ import msgspec
 
 from kbtools.errors import KBUnusable
 
-MAPPING_VERSION = 2
+MAPPING_VERSION = 3
 """Stored in every index: another version of kbtools refuses what it cannot read."""
 
 OWNER = "kbtools"

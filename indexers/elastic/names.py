@@ -16,6 +16,7 @@ from kbtools.indexers.elastic.documents import is_counted, term_of
 from kbtools.indexers.elastic.mapping import ENTITIES, NAMES
 from kbtools.indexers.elastic.searches import Cache, Searches, count_search, cut, terms_search
 from kbtools.kb.contract import NameMatch, SimilarName, match_kind
+from kbtools.linking.near_ranking import Bearer
 from kbtools.linking.similarity import LONGEST_NAME, edits_suffice, has_neighbours, may_settle, rescore, within_edits
 from kbtools.text.variants import name_forms
 
@@ -36,14 +37,14 @@ _NEIGHBOURS = 1_000
 _EXPANSIONS = 200
 """Words to which an edit may expand; the cluster's default of 50 loses names."""
 
-_SHOWN = ["form", "popularity"]
+_SHOWN = ["form", "popularity", "bearer"]
 """The fields returned with a recalled form, from columns: its source is not read."""
 
 _KEPT_SIMILAR = 1_000
 """Forms whose similar names are cached, at most twice as many."""
 
-_Recalled = dict[str, int]
-"""Forms of names, each with its popularity: the number of names of its entity with the most."""
+_Recalled = dict[str, Bearer]
+"""Forms of names, each with its entity with the most names."""
 
 _forms_of = lru_cache(_KEPT_FORMS)(name_forms)
 
@@ -175,7 +176,7 @@ class Names:
         bodies = [(self.index, body) for bodies in searches_of.values() for body in bodies]
         answers = iter(self.searches.run(bodies))
         return {
-            form: {name: popularity for _ in bodies for name, popularity in _recalled_forms(next(answers))}
+            form: {name: bearer for _ in bodies for name, bearer in _recalled_forms(next(answers))}
             for form, bodies in searches_of.items()
         }
 
@@ -183,7 +184,7 @@ class Names:
 def _rescored(form: str, near: _Recalled, *, limit: int, cutoff: float, names: int) -> list[SimilarName]:
     """Rescore and order the names recalled for a form."""
     return rescore(
-        form, near, limit=limit, cutoff=cutoff, names=names, popularity=lambda forms: [near[name] for name in forms]
+        form, near, limit=limit, cutoff=cutoff, names=names, bearers=lambda forms: [near[name] for name in forms]
     )
 
 
@@ -213,8 +214,8 @@ def _word_query(word: str, known: bool) -> dict[str, Any]:
     return {"fuzzy": {"words": fuzzy}}
 
 
-def _recalled_forms(answer: dict[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield the forms that a search recalled with their popularity; the longest names have neither."""
+def _recalled_forms(answer: dict[str, Any]) -> Iterator[tuple[str, Bearer]]:
+    """Yield the forms that a search recalled with their bearers; the longest names have neither."""
     for hit in answer["hits"]["hits"]:
         if fields := hit.get("fields"):
-            yield fields["form"][0], fields["popularity"][0]
+            yield fields["form"][0], Bearer(fields["popularity"][0], fields["bearer"][0])

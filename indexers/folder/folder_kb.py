@@ -21,6 +21,7 @@ from kbtools.kb.contract import BackendDefaults, NameMatch, SimilarName
 from kbtools.kb.manifest import Manifest
 from kbtools.kb.rows import EntityRows
 from kbtools.kb.vector_index import VectorIndex
+from kbtools.linking.near_ranking import Bearer, bearers_with_most_names
 from kbtools.linking.similarity import LONGEST_NAME, USUAL_CUTOFF, edits_suffice, rescore, within_edits
 
 _P = ParamSpec("_P")
@@ -174,23 +175,21 @@ class FolderKB(BackendDefaults, ABC):
         return near
 
     def rescored(self, form: str, recalled: Iterable[str], *, limit: int, cutoff: float) -> list[SimilarName]:
-        return rescore(form, recalled, limit=limit, cutoff=cutoff, names=self.form_count, popularity=self.popularity)
+        return rescore(form, recalled, limit=limit, cutoff=cutoff, names=self.form_count, bearers=self.bearers)
 
     @property
     def form_count(self) -> int:
         """Count the forms of names, as a cluster does."""
         return self.manifest.statistics["forms"]
 
-    def popularity(self, forms: Sequence[str]) -> list[int]:
-        """Return for each stored form the number of names of its entity with the most."""
+    def bearers(self, forms: Sequence[str]) -> list[Bearer]:
+        """Return for each stored form its entity with the most names."""
         if not forms:
             return []
         matches = self.lookup(forms)
-        entities = [np.concatenate([match.entities for match in matches[form]]) for form in forms]
-        # The number of names of every entity of every form.
-        counts = self.alias_counts(np.concatenate(entities))
-        most: list[int] = np.maximum.reduceat(counts, np.cumsum([0, *map(len, entities[:-1])])).tolist()
-        return most
+        groups = [np.concatenate([match.entities for match in matches[form]]) for form in forms]
+        entities = np.concatenate(groups)
+        return bearers_with_most_names(entities, self.alias_counts(entities), list(map(len, groups)))
 
     @explained
     def parts_of(self, matches: Sequence[NameMatch], tags: frozenset[str]) -> list[NDArray[np.uint8]]:

@@ -22,6 +22,7 @@ from kbtools.kb.language_tags import UND, SpokenName
 from kbtools.kb.manifest import Count, Manifest
 from kbtools.kb.rows import EntityRows, Grouped, IncomingFacts
 from kbtools.kb.vector_index import VectorIndex
+from kbtools.linking.near_ranking import NO_ENTITY, Bearer
 from kbtools.linking.similarity import rescore, within_edits
 from kbtools.text.normaliser import normal_form
 from kbtools.text.rungs import Form
@@ -130,14 +131,20 @@ class MemoryKB(BackendDefaults):
         for form in forms:
             near = [] if edits_only else [near for near in names if fuzz.ratio(form, near) >= cutoff]
             recalled = within_edits(form, names) + near if form else []
-            similar.append(rescore(form, recalled, **options, popularity=self.names_of_bearers))
+            similar.append(rescore(form, recalled, **options, bearers=self.bearers))
         return similar
 
-    def names_of_bearers(self, forms: Sequence[str]) -> list[int]:
-        """Return for each form the number of names of its entity with the most."""
+    def bearers(self, forms: Sequence[str]) -> list[Bearer]:
+        """Return for each form its entity with the most names."""
         matches = self.lookup(forms)
-        bearers = [self.ids(np.concatenate([match.entities for match in matches[form]])) for form in forms]
-        return [max(len(self.texts[entity_id]) for entity_id in ids) for ids in bearers]
+        bearers = []
+        for form in forms:
+            names = {
+                row: len(self.texts[self.entity_ids[row]]) for match in matches[form] for row in match.entities.tolist()
+            }
+            most = [row for row, count in names.items() if count == max(names.values())]
+            bearers.append(Bearer(max(names.values()), most[0] if len(most) == 1 else NO_ENTITY))
+        return bearers
 
     def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
         return sorted(form for form in self.normal_forms if form.startswith(prefix))[:limit]

@@ -1,17 +1,21 @@
-"""A learned order of the names near a misspelt one; `benchmarks/make_near_ranking.py` fits its trees on real
-misspellings."""
+"""A learned order of the names near a misspelt one; `benchmarks/make_near_ranking.py` fits it on real misspellings.
+
+Trees score each name by its features, and the names of one entity are ranked together, by the sum of their likelihoods.
+"""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz import fuzz, process
-from rapidfuzz.distance import OSA, JaroWinkler, Postfix, Prefix
+from rapidfuzz.distance import OSA, JaroWinkler, Levenshtein, Postfix, Prefix
 
 from kbtools.kb.contract import SimilarName
+from kbtools.kb.rows import EntityRows
 from kbtools.tree_ensemble import TreeEnsemble
 
 RANKED = 30
@@ -23,8 +27,13 @@ FEATURES = (
     "edits", "edits a letter", "similarity", "similarity below the best", "edits above the fewest", "place",
     "consonants", "sound", "edits of sound", "letters alone", "first letter", "last letter",
     "beginning", "ending", "words", "spaces", "length", "longer", "names of a bearer", "names below the most",
-    "jaro-winkler",
+    "jaro-winkler", "weight of the edits", "weight below the best", "initials",
 )  # fmt: skip
+
+NO_ENTITY = -1
+"""The row of a bearer if several entities have as many names."""
+
+_NO_EDIT = ("", 1_000, 1_000)
 
 _VOWELS = re.compile("[aeiouy]")
 _SILENT = re.compile("(?<!^)[aeiouyhw ]+", re.MULTILINE)
@@ -41,18 +50,56 @@ def _sounds(joined: str) -> list[str]:
     return _DOUBLED.sub(r"\1", _SILENT.sub("", joined)).split("\n")
 
 
+class Bearer(NamedTuple):
+    """The entity with the most names among those with a form: the number of its names, and its row or NO_ENTITY."""
+
+    names: int
+    row: int
+
+
+def bearers_with_most_names(entities: EntityRows, counts: NDArray[np.int64], sizes: Sequence[int]) -> list[Bearer]:
+    """Return the bearer of each form, whose entities are the next `sizes` of `entities`; `counts` are their names."""
+    starts = np.cumsum([0, *sizes[:-1]])
+    most = np.maximum.reduceat(counts, starts)
+    rows = entities.astype(np.int64)
+    has_most = counts == np.repeat(most, sizes)
+    last = np.maximum.reduceat(np.where(has_most, rows, NO_ENTITY), starts)
+    first = np.minimum.reduceat(np.where(has_most, rows, np.iinfo(np.int64).max), starts)
+    return list(map(Bearer, most.tolist(), np.where(first == last, last, NO_ENTITY).tolist()))
+
+
 def rank_names(
-    form: str, nearest: Sequence[SimilarName], *, popularity: Callable[[Sequence[str]], Sequence[int]]
+    form: str, nearest: Sequence[SimilarName], *, bearers: Callable[[Sequence[str]], Sequence[Bearer]]
 ) -> Sequence[SimilarName]:
-    """Return the names near a form by their likelihood of being meant; ties keep their order."""
+    """Return the names near a form by the likelihood that their entity is meant, then that the name is meant."""
     if len(nearest) < 2:
         return nearest
-    scores = trees().predict(features_of(form, nearest, popularity([name.form for name in nearest])))
-    return [nearest[place] for place in np.argsort(-scores.round(9), kind="stable").tolist()]
+    own = bearers([name.form for name in nearest])
+    scores = trees().predict(features_of(form, nearest, [bearer.names for bearer in own], weights=edit_weights()))
+    return [nearest[place] for place in order_by_entity(scores, own)]
 
 
-def features_of(form: str, nearest: Sequence[SimilarName], popularity: Sequence[int]) -> NDArray[np.float64]:
-    """Return the features of names, nearest first, for a possibly misspelt form: (names, features)."""
+def order_by_entity(scores: NDArray[np.float64], bearers: Sequence[Bearer]) -> list[int]:
+    """Return the places of names by the summed likelihood of their bearer's names, then by their own.
+
+    A score is a log-likelihood up to a constant; a name without a single bearer stands alone.
+    """
+    scores = scores.round(9)
+    keys = [(bearer.row, place if bearer.row == NO_ENTITY else 0) for place, bearer in enumerate(bearers)]
+    summed = dict.fromkeys(keys, 0.0)
+    for key, likelihood in zip(keys, np.exp(scores - scores.max()).tolist(), strict=True):
+        summed[key] += likelihood
+    order: list[int] = np.lexsort((-scores, -np.array([summed[key] for key in keys]).round(9))).tolist()
+    return order
+
+
+def features_of(
+    form: str, nearest: Sequence[SimilarName], popularity: Sequence[int], *, weights: Mapping[str, float]
+) -> NDArray[np.float64]:
+    """Return the features of names, nearest first, for a possibly misspelt form: (names, features).
+
+    `popularity` is the number of names of each bearer, `weights` the weight of each kind of edit.
+    """
     names = [name.form for name in nearest]
     joined = "\n".join((form, *names))
     (skeleton, *own_skeletons), (sound, *own_sounds) = _VOWELS.sub("", joined).split("\n"), _sounds(joined)
@@ -67,6 +114,7 @@ def features_of(form: str, nearest: Sequence[SimilarName], popularity: Sequence[
     similarity = np.array([name.similarity for name in nearest])
     lengths = np.fromiter(map(len, names), dtype=np.float64, count=count)
     popular = np.log1p(np.array(popularity, dtype=np.float64))
+    edited = np.array([sum([weights.get(kind, 0.0) for kind in kinds_of_edits(form, name)]) for name in names])
     spaces = form.count(" ")
     columns = (
         edits,
@@ -90,12 +138,80 @@ def features_of(form: str, nearest: Sequence[SimilarName], popularity: Sequence[
         popular,
         popular.max() - popular,
         compare(JaroWinkler.similarity, form, names),
+        edited,
+        edited.max() - edited,
+        _compare_initials(form, names),
     )
     return np.stack(columns, axis=1).astype(np.float64)
+
+
+def kinds_of_edits(form: str, name: str) -> Iterator[str]:
+    """Yield the kinds of the edits that turn a form into a name: each by its letters, then by their sorts.
+
+    A letter that is added or left out has its place: doubled, first or last in a word, or a word of its own.
+    """
+    edits = Levenshtein.editops(form, name).as_list()
+    skipped = False
+    for (kind, at, to), (_, next_at, next_to) in zip(edits, [*edits[1:], _NO_EDIT], strict=False):
+        own, other = form[at : at + 2], name[to : to + 2]
+        if skipped:
+            skipped = False
+        elif own != other and own == other[::-1] and max(next_at - at, next_to - to) <= 2:
+            skipped = True  # two edits make one swap
+            yield "swap"
+        elif kind == "replace":
+            where = _place_in_word(form, at)
+            yield f"={own[0]}{other[0]}"
+            yield f"={_sort_of(own[0])}{_sort_of(other[0])}{where[:1]}"
+        else:
+            text, place, sign = (form, at, "-") if kind == "delete" else (name, to, "+")
+            letter = text[place]
+            where = "&" if letter in f" {text} "[place : place + 3 : 2] else _place_in_word(text, place)
+            yield f"{sign}{letter}{where}"
+            yield f"{sign}{_sort_of(letter)}{where}"
+
+
+def _place_in_word(text: str, place: int) -> str:
+    """Return signs for the first and the last letter of a word."""
+    before, _, after = f" {text} "[place : place + 3]
+    return "^" * (before == " ") + "$" * (after == " ")
+
+
+def _sort_of(letter: str) -> str:
+    """Return a sign for vowels, consonants and spaces."""
+    return "V" if letter in "aeiouy" else "C" if letter != " " else "S"
+
+
+def _compare_initials(form: str, names: Sequence[str]) -> NDArray[np.float64]:
+    """Return 0 if long words differ, 1 if initials differ, 2 if one of both lacks some, 3 if they are the same."""
+
+    def split(text: str) -> tuple[list[str], list[str]]:
+        words = text.split(" ")
+        return [word for word in words if len(word) > 1], [word for word in words if len(word) == 1]
+
+    words, initials = split(form)
+    others = map(split, names)
+    return np.array(
+        [
+            0.0 if own_words != words else 3.0 if own == initials else 1.0 if own and initials else 2.0
+            for own_words, own in others
+        ]
+    )
+
+
+@cache
+def _tables() -> str:
+    return files("kbtools.linking").joinpath(TREES).read_text(encoding="utf-8")
 
 
 @cache
 def trees() -> TreeEnsemble:
     """Return the trees of the package."""
-    text = files("kbtools.linking").joinpath(TREES).read_text(encoding="utf-8")
-    return TreeEnsemble.parse(text, features=len(FEATURES))
+    return TreeEnsemble.parse(_tables(), features=len(FEATURES))
+
+
+@cache
+def edit_weights() -> Mapping[str, float]:
+    """Return the learned weight of each kind of edit, which stand before the trees."""
+    lines = _tables().partition("Tree=")[0].rstrip("\n").split("\n")
+    return {kind: float(weight) for kind, _, weight in (line.rpartition("\t") for line in lines)}

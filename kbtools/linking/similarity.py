@@ -8,7 +8,7 @@ from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA, Levenshtein
 
 from kbtools.kb.contract import EDITS, SimilarName
-from kbtools.linking.near_ranking import RANKED, rank_names
+from kbtools.linking.near_ranking import RANKED, Bearer, rank_names
 from kbtools.text.function_words import FUNCTION_WORDS
 
 _DIGITS = re.compile(r"\d+")
@@ -50,14 +50,14 @@ def rescore(
     limit: int,
     cutoff: float,
     names: int,
-    popularity: Callable[[Sequence[str]], Sequence[int]],
+    bearers: Callable[[Sequence[str]], Sequence[Bearer]],
 ) -> list[SimilarName]:
     """Return the recalled forms by their likelihood of being meant, without the form itself and other digits.
 
-    `popularity` returns the number of names of the bearers of each form, a feature of the learned order.
+    `bearers` returns the entity with the most names of each form; the learned order rests on it.
     """
     nearest = by_edits(form, _closest(form, recalled, cutoff=cutoff, names=names))
-    ranked = [*rank_names(form, nearest[:RANKED], popularity=popularity), *nearest[RANKED:]]
+    ranked = [*rank_names(form, nearest[:RANKED], bearers=bearers), *nearest[RANKED:]]
     return _raise_similarities(ranked)[:limit]
 
 

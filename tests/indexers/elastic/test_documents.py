@@ -216,9 +216,9 @@ def test_every_normal_form_is_a_document_and_a_load_goes_on_anywhere(sample_kb: 
     assert len({document.key for document in whole}) == len(whole) == count_normal_forms(sample_kb) < forms
 
 
-def test_a_form_has_the_popularity_of_that_bearer_with_most_names(sample_kb: EmbeddedKB) -> None:
-    popularity = {form: most for form, most, _ in normal_forms(sample_kb)}
-    assert list(popularity.values()) == sample_kb.popularity(list(popularity))
+def test_a_form_has_its_entity_with_the_most_names(sample_kb: EmbeddedKB) -> None:
+    bearers = {form: bearer for form, bearer, _ in normal_forms(sample_kb)}
+    assert list(bearers.values()) == sample_kb.bearers(list(bearers))
 
 
 def test_long_lists_of_relations_are_cut(sample_kb: EmbeddedKB) -> None:

@@ -29,7 +29,7 @@ class Fake:
 
     def __init__(self, kb: MemoryKB) -> None:
         self.kb, self.asked = kb, list[list[dict[str, Any]]]()
-        self.popularity = {form: kb.names_of_bearers([form])[0] for form in sorted(kb.normal_forms)}
+        self.bearers = {form: kb.bearers([form])[0] for form in sorted(kb.normal_forms)}
 
     def run(self, asked: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
         self.asked += [[body for _, body in asked]] if asked else []
@@ -45,8 +45,12 @@ class Fake:
                 word: {"doc_count": count} for word, count in zip(words, self.kb.name_frequency([*words]), strict=True)
             }
             return {"aggregations": {"words": {"buckets": counts}}}
-        forms = [form for form in self.popularity if self.fits(form, body["query"])]
-        fields = [{"fields": {"form": [form], "popularity": [self.popularity[form]]}} for form in forms]
+        forms = [form for form in self.bearers if self.fits(form, body["query"])]
+        bearers = [(form, self.bearers[form]) for form in forms]
+        fields = [
+            {"fields": {"form": [form], "popularity": [bearer.names], "bearer": [bearer.row]}}
+            for form, bearer in bearers
+        ]
         return {"hits": {"hits": [*fields[: body["size"]], {}]}}
 
     def entities(self, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -177,7 +181,7 @@ def test_requests_say_what_docs_say_of_them(own: Names, fake: Fake) -> None:
     ]
 
     usual = {"track_total_hits": False, "_source": False, "stored_fields": "_none_"}
-    usual |= {"docvalue_fields": ["form", "popularity"]}
+    usual |= {"docvalue_fields": ["form", "popularity", "bearer"]}
     fuzzy = {"value": "harry potterr", "fuzziness": 2, "prefix_length": 0, "max_expansions": 1_000,
              "transpositions": True}  # fmt: skip
     near = {"value": "potterr", "fuzziness": 1, "prefix_length": 0, "max_expansions": 200, "boost": 8}

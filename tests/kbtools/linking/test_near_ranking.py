@@ -1,6 +1,7 @@
 """The learned order of similar names: its features by plain Python, and the order that the trees give."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -10,8 +11,21 @@ from rapidfuzz import fuzz
 from rapidfuzz.distance import OSA, JaroWinkler
 
 from kbtools.kb.contract import SimilarName
-from kbtools.linking.near_ranking import FEATURES, features_of, rank_names, trees
+from kbtools.linking.near_ranking import (
+    FEATURES,
+    NO_ENTITY,
+    Bearer,
+    bearers_with_most_names,
+    edit_weights,
+    features_of,
+    kinds_of_edits,
+    order_by_entity,
+    rank_names,
+    trees,
+)
 from kbtools.linking.similarity import rescore
+
+WEIGHTS = {"swap": 1.0, "=ei": 0.5, "-h": 0.25, "-C": -1.0, "+p&": 2.0, "=VC^": -0.5, "+S": 1.5}
 
 FORMS = st.text("aehknpstwy ", min_size=1, max_size=9).map(lambda text: " ".join(text.split()) or "a")
 
@@ -38,9 +52,22 @@ def shared(one: str, other: str) -> int:
     )
 
 
+def weight(form: str, name: str) -> float:
+    return sum(WEIGHTS.get(kind, 0.0) for kind in kinds_of_edits(form, name))
+
+
+def initials(form: str, name: str) -> int:
+    words, others = form.split(), name.split()
+    if [word for word in words if len(word) > 1] != [word for word in others if len(word) > 1]:
+        return 0
+    one, other = ([word for word in text if len(word) == 1] for text in (words, others))
+    return 3 if one == other else 1 if one and other else 2
+
+
 def plain_features(form: str, nearest: list[SimilarName], popularity: list[int]) -> list[list[float]]:
     names = [name.form for name in nearest]
     edits = [OSA.distance(form, name) for name in names]
+    weights = [weight(form, name) for name in names]
     best, popular = max(name.similarity for name in nearest), [math.log(1 + count) for count in popularity]
     return [
         [
@@ -65,6 +92,9 @@ def plain_features(form: str, nearest: list[SimilarName], popularity: list[int])
             popular[at],
             max(popular) - popular[at],
             JaroWinkler.similarity(form, name),
+            weights[at],
+            max(weights) - weights[at],
+            initials(form, name),
         ]
         for at, name in enumerate(names)
     ]
@@ -77,26 +107,83 @@ def test_features_are_those_of_plain_loops(form: str, names: list[tuple[str, int
         [count for _, count in names],
     )
 
-    features = features_of(form, nearest, popularity)
+    features = features_of(form, nearest, popularity, weights=WEIGHTS)
 
     assert features.shape == (len(names), len(FEATURES))
     assert features == pytest.approx(np.array(plain_features(form, nearest, popularity), dtype=float))
 
 
+@pytest.mark.parametrize(
+    ("form", "name", "kinds"),
+    [
+        ("philip", "phillip", ["+l&", "+C&"]),
+        ("phillip", "philip", ["-l&", "-C&"]),
+        ("smith", "smyth", ["=iy", "=VV"]),
+        ("katy", "caty", ["=kc", "=CC^"]),
+        ("river", "rivers", ["+s$", "+C$"]),
+        ("river", "rivet", ["=rt", "=CC$"]),
+        ("recieve", "receive", ["swap"]),
+        ("marth", "marht", ["swap"]),
+        ("aab", "aaabb", ["+a&", "+V&", "+b&", "+C&"]),
+        ("snow white", "snowwhite", ["- ", "-S"]),
+        ("same", "same", []),
+    ],
+)
+def test_an_edit_has_the_kind_of_its_letters_and_of_their_sort(form: str, name: str, kinds: list[str]) -> None:
+    assert list(kinds_of_edits(form, name)) == kinds
+
+
 @given(FORMS, st.lists(FORMS, max_size=6, unique=True))
-def test_names_stand_by_the_score_of_the_trees_and_ties_in_their_order(form: str, names: list[str]) -> None:
+def test_names_of_different_entities_stand_by_the_score_of_the_trees(form: str, names: list[str]) -> None:
     nearest = [SimilarName(name, fuzz.ratio(form, name)) for name in names]
     counts = list(range(len(names)))
-    scores = trees().predict(features_of(form, nearest, counts)).round(9).tolist() if names else []
+    features = features_of(form, nearest, counts, weights=edit_weights()) if names else None
+    scores = [] if features is None else trees().predict(features).round(9).tolist()
 
-    ranked = rank_names(form, nearest, popularity=lambda forms: counts)
+    ranked = rank_names(form, nearest, bearers=lambda forms: [Bearer(count, NO_ENTITY) for count in counts])
 
     assert ranked == [nearest[at] for at in sorted(counts, key=lambda at: (-scores[at], at))]
 
 
+@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-1, 2)), min_size=1, max_size=8))
+def test_the_likelihoods_of_the_names_of_an_entity_are_summed(scored: list[tuple[int, int]]) -> None:
+    summed = [
+        sum(math.exp(other) for other, own in scored if own == row) if row != NO_ENTITY else math.exp(score)
+        for score, row in scored
+    ]
+
+    order = order_by_entity(
+        np.array([score for score, _ in scored], dtype=float), [Bearer(1, row) for _, row in scored]
+    )
+
+    keys = [(round(-summed[at] / math.exp(max(scored)[0]), 9), -scored[at][0]) for at in order]
+    assert keys == sorted(keys)
+
+
+def test_two_near_names_of_one_entity_stand_before_a_name_as_near() -> None:
+    assert order_by_entity(np.array([0.5, 0.3, 0.3]), [Bearer(2, 7), Bearer(2, 8), Bearer(2, 8)]) == [1, 2, 0]
+    assert order_by_entity(np.array([0.5, 0.3, 0.3]), [Bearer(2, NO_ENTITY)] * 3) == [0, 1, 2]
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 3)), min_size=1, max_size=4), min_size=1))
+def test_a_bearer_is_the_only_entity_with_the_most_names(groups: list[list[tuple[int, int]]]) -> None:
+    flat = [pair for group in groups for pair in group]
+    plain = []
+    for group in groups:
+        most = max(count for _, count in group)
+        rows = {row for row, count in group if count == most}
+        plain.append(Bearer(most, rows.pop() if len(rows) == 1 else NO_ENTITY))
+
+    entities = np.array([row for row, _ in flat], dtype=np.uint32)
+    counts = np.array([count for _, count in flat], dtype=np.int64)
+    assert bearers_with_most_names(entities, counts, list(map(len, groups))) == plain
+
+
 @given(FORMS, st.lists(FORMS, max_size=40, unique=True))
 def test_similarities_are_raised_as_little_as_the_order_needs(form: str, recalled: list[str]) -> None:
-    names = rescore(form, recalled, limit=99, cutoff=1.0, names=0, popularity=lambda forms: [1] * len(forms))
+    names = rescore(
+        form, recalled, limit=99, cutoff=1.0, names=0, bearers=lambda forms: [Bearer(1, NO_ENTITY)] * len(forms)
+    )
 
     ratios = [fuzz.ratio(form, name.form) for name in names]
     assert [name.similarity for name in names] == pytest.approx(
@@ -111,10 +198,10 @@ def test_only_the_thirty_nearest_are_ranked_by_the_trees() -> None:
     names = [f"kite{'abcdefgh'[at % 8]}{'abcdefgh'[at // 8]}" for at in range(40)]
     asked: list[int] = []
 
-    def popularity(forms: object) -> list[int]:
-        asked.append(len(list(forms)))  # type: ignore[call-overload]
-        return [1] * asked[-1]
+    def bearers(forms: Sequence[str]) -> list[Bearer]:
+        asked.append(len(forms))
+        return [Bearer(1, NO_ENTITY)] * len(forms)
 
-    listed = rescore("kite", names, limit=40, cutoff=0.0, names=0, popularity=popularity)
+    listed = rescore("kite", names, limit=40, cutoff=0.0, names=0, bearers=bearers)
 
     assert (asked, len(listed)) == ([30], 40)

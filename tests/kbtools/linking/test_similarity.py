@@ -10,6 +10,7 @@ from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein
 
 from kbtools.kb.contract import SimilarName
+from kbtools.linking.near_ranking import Bearer
 from kbtools.linking.similarity import (
     EDITS_CUTOFF,
     LONGEST_NAME,
@@ -26,11 +27,11 @@ def near(
     form: str, recalled: Iterable[str], *, limit: int = 9, cutoff: float = USUAL_CUTOFF, names: int = 0,
     popularity: Mapping[str, int] | None = None,
 ) -> list[SimilarName]:  # fmt: skip
-    """Order recalled forms, each the name of one entity with so many names."""
+    """Order recalled forms, each the name of another entity with so many names."""
     counts = popularity or {}
     return rescore(
         form, recalled, limit=limit, cutoff=cutoff, names=names,
-        popularity=lambda forms: [counts.get(form, 1) for form in forms],
+        bearers=lambda forms: [Bearer(counts.get(form, 1), row) for row, form in enumerate(forms)],
     )  # fmt: skip
 
 
