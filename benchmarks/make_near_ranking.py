@@ -35,8 +35,11 @@ SIZES = {FIT: 30_000, CHOOSE: 12_000, REPORT: 3_000}
 """The most variants of each part from one knowledge base."""
 
 LEAVES, ROUNDS = (7, 15), (100, 150)
-LEARNING = {"learning_rate": 0.1, "min_data_in_leaf": 20, "seed": SEED}
+LEARNING = {"learning_rate": 0.1, "min_data_in_leaf": 20, "seed": SEED, "monotone_constraints_method": "intermediate"}
 KEPT = ("split_feature", "threshold", "left_child", "right_child", "leaf_value", "leaf_count")
+
+DIRECTIONS = {"names of a bearer": 1, "names below the most": -1}
+"""The features that can only raise (1) or only lower (-1) a score: more names never make an entity less likely."""
 
 RAREST, SHRINKAGE = 30, 3.0
 """A kind of edit in fewer names has no weight; the other weights are shrunk by this much, as by an L2 penalty."""
@@ -120,6 +123,7 @@ def grow(near: Sequence[Near], features: Sequence[Floats], *, leaves: int, round
     values = np.concatenate([own_features for _, own_features in deciding])
     data = import_object("lightgbm:Dataset")(values, label=gold, group=sizes)
     parameters = PARAMETERS | LEARNING | {"num_leaves": leaves, "objective": softmax_objective(gold, sizes)}
+    parameters["monotone_constraints"] = [DIRECTIONS.get(name, 0) for name in FEATURES]
     return import_object("lightgbm:train")(parameters, data, num_boost_round=rounds)
 
 

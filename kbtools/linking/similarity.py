@@ -25,6 +25,10 @@ close. Finding the others takes 3 ms more, and none was the right name for 1,500
 _ABOVE = 0.001
 """The amount by which a more likely name's similarity is raised above that of the next name."""
 
+_RANKED_CUTOFF = 70.0
+"""Lowest similarity of a name beyond two edits that the learned order ranks; others follow by similarity, since the
+misspellings that it was fitted on have no such names."""
+
 EDITS_CUTOFF = 60.0
 """Lowest similarity of a name within edits: two changes are allowed in five letters, but not in four."""
 
@@ -54,11 +58,15 @@ def rescore(
 ) -> list[SimilarName]:
     """Return the recalled forms by their likelihood of being meant, without the form itself and other digits.
 
-    `bearers` returns the entity with the most names of each form; the learned order rests on it.
+    `bearers` returns the entity with the most names of each form; the learned order rests on it. The least similar
+    forms follow by similarity.
     """
     nearest = by_edits(form, _closest(form, recalled, cutoff=cutoff, names=names))
-    ranked = [*rank_names(form, nearest[:RANKED], bearers=bearers), *nearest[RANKED:]]
-    return _raise_similarities(ranked)[:limit]
+    within = set(within_edits(form, [name.form for name in nearest]))
+    ranked = [name for name in nearest if name.similarity >= _RANKED_CUTOFF or name.form in within][:RANKED]
+    chosen = {name.form for name in ranked}
+    others = sorted((name for name in nearest if name.form not in chosen), key=lambda name: -name.similarity)
+    return _raise_similarities([*rank_names(form, ranked, bearers=bearers), *others])[:limit]
 
 
 def _raise_similarities(ranked: Sequence[SimilarName]) -> list[SimilarName]:

@@ -222,12 +222,12 @@ def test_among_many_names_what_only_resembles_a_form_is_left_out_where_one_is_cl
 def test_of_equally_similar_names_that_of_the_entity_with_more_names_comes_first(
     backend: str, make_kb: Callable[[str, World], Any], new_world: type[World]
 ) -> None:
-    names = (("m.1", "Garla Stone"), ("m.2", "Marla Stone"), ("m.3", "Karla Stone"))
-    aliases = (*(("m.2", f"Novelist {letter}") for letter in "abcdefgh"), ("m.3", "Mrs Brown"))
+    names = (("m.1", "Carla Stone"), ("m.2", "Darla Stone"), ("m.3", "Earla Stone"))
+    aliases = (("m.2", "Mrs Smith"), ("m.2", "The Novelist"), ("m.3", "Mrs Brown"))
     kb = make_kb(backend, new_world((("m.1", "r", "m.2"),), names, aliases=aliases))
 
-    assert [near.form for near in kb.similar(["arla stone"])[0]] == ["marla stone", "karla stone", "garla stone"]
-    assert [near.form for near in kb.similar(["arla stone"], limit=1)[0]] == ["marla stone"]
+    assert [near.form for near in kb.similar(["arla stone"])[0]] == ["darla stone", "earla stone", "carla stone"]
+    assert [near.form for near in kb.similar(["arla stone"], limit=1)[0]] == ["darla stone"]
 
 
 def test_the_near_names_of_one_entity_stand_together(
