@@ -33,8 +33,6 @@ FEATURES = (
 NO_ENTITY = -1
 """The row of a bearer if several entities have as many names."""
 
-_NO_EDIT = ("", 1_000, 1_000)
-
 _VOWELS = re.compile("[aeiouy]")
 _SILENT = re.compile("(?<!^)[aeiouyhw ]+", re.MULTILINE)
 _DOUBLED = re.compile(r"([^\n])\1+")
@@ -150,21 +148,27 @@ def kinds_of_edits(form: str, name: str) -> Iterator[str]:
 
     A letter that is added or left out has its place: doubled, first or last in a word, or a word of its own.
     """
-    edits = Levenshtein.editops(form, name).as_list()
+    edits = list(Levenshtein.editops(form, name))
     skipped = False
-    for (kind, at, to), (_, next_at, next_to) in zip(edits, [*edits[1:], _NO_EDIT], strict=False):
+    for edit, following in zip(edits, [*edits[1:], None], strict=True):
+        at, to = edit.src_pos, edit.dest_pos
         own, other = form[at : at + 2], name[to : to + 2]
         if skipped:
             skipped = False
-        elif own != other and own == other[::-1] and max(next_at - at, next_to - to) <= 2:
+        elif (
+            following
+            and own != other
+            and own == other[::-1]
+            and max(following.src_pos - at, following.dest_pos - to) <= 2
+        ):
             skipped = True  # two edits make one swap
             yield "swap"
-        elif kind == "replace":
+        elif edit.tag == "replace":
             where = _place_in_word(form, at)
             yield f"={own[0]}{other[0]}"
             yield f"={_sort_of(own[0])}{_sort_of(other[0])}{where[:1]}"
         else:
-            text, place, sign = (form, at, "-") if kind == "delete" else (name, to, "+")
+            text, place, sign = (form, at, "-") if edit.tag == "delete" else (name, to, "+")
             letter = text[place]
             where = "&" if letter in f" {text} "[place : place + 3 : 2] else _place_in_word(text, place)
             yield f"{sign}{letter}{where}"
@@ -173,8 +177,8 @@ def kinds_of_edits(form: str, name: str) -> Iterator[str]:
 
 def _place_in_word(text: str, place: int) -> str:
     """Return signs for the first and the last letter of a word."""
-    before, _, after = f" {text} "[place : place + 3]
-    return "^" * (before == " ") + "$" * (after == " ")
+    padded = f" {text} "
+    return "^" * (padded[place] == " ") + "$" * (padded[place + 2] == " ")
 
 
 def _sort_of(letter: str) -> str:
