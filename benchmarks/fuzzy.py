@@ -13,6 +13,7 @@ import random
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from bench_inputs import write_inputs
@@ -41,7 +42,7 @@ def main() -> None:
         inputs = write_inputs(Path("build", "bench", "inputs"), titles=arguments.titles)
         sources = [Source(inputs.facts, "facts"), Source(inputs.names, "names"), Source(inputs.types, "types")]
         build(sources, arguments.kb, options=ReadOptions(), watch=BuildProgress())
-    kb = kbtools.open(arguments.kb).kb
+    kb: Any = kbtools.open(arguments.kb).kb
     pairs = stored_variants(kb, arguments.variants)
     pairs = random.Random(SEED).sample(pairs, min(arguments.limit, len(pairs)))
     for variant, _ in pairs[:200]:  # the first round reads pages from the disk

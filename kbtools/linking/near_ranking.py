@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -150,7 +151,7 @@ def kinds_of_edits(form: str, name: str) -> Iterator[str]:
     """
     edits = list(Levenshtein.editops(form, name))
     skipped = False
-    for edit, following in zip(edits, [*edits[1:], None], strict=True):
+    for edit, following in zip_longest(edits, edits[1:]):
         at, to = edit.src_pos, edit.dest_pos
         own, other = form[at : at + 2], name[to : to + 2]
         if skipped:
