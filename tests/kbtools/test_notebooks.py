@@ -68,12 +68,9 @@ def test_a_short_line_counts_what_it_leaves_out_and_tells_doubt() -> None:
     answered = kb.query("part of elm", scorer="lexical")
 
     shown = {
-        name: repr(replace(answered, **changes))
-        for name, changes in {
-            "sure": {"confidence": 0.9},
-            "doubtful": {"confidence": 0.9, "doubtful": True},
-            "withheld": {"confidence": 0.4, "answered": False},
-        }.items()
+        "sure": repr(replace(answered, confidence=0.9)),
+        "doubtful": repr(replace(answered, confidence=0.9, doubtful=True)),
+        "withheld": repr(replace(answered, confidence=0.4, answered=False)),
     }
     assert repr(kb.lookup("oak")) == "<LookupResult 'oak': Oak (b0), Oak (b1), Oak (b2) and 2 more>"
     assert shown == {
