@@ -79,6 +79,24 @@ def test_another_column_tells_namesakes_apart(books: str, tmp_path: Path) -> Non
     assert rows[2]["match"] == "false"
 
 
+def test_the_head_of_a_column_may_have_an_equals_sign(books: str, tmp_path: Path) -> None:
+    rows = reconciled(
+        books, tmp_path, "title,by=who\nLow Tides,Bo Dorn\nLow Tides,Ana Poll\n", "--property", "by=who=author"
+    )
+
+    assert [(row["id"], row["match"]) for row in rows] == [("b.2", "true"), ("b.1", "true")]
+
+
+def test_a_table_is_not_lost_to_a_link_of_another_name(books: str, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("title\nHigh Sands\n")
+    (tmp_path / "out.csv").hardlink_to(tmp_path / "in.csv")
+
+    done = run("reconcile", books, str(tmp_path / "in.csv"), "--column", "title", "--out", str(tmp_path / "out.csv"))
+
+    assert (done.exit_code, "is the table itself" in done.stderr) == (2, True)
+    assert (tmp_path / "in.csv").read_text() == "title\nHigh Sands\n"
+
+
 def test_a_threshold_matches_what_is_not_certain(books: str, tmp_path: Path) -> None:
     (careful,) = reconciled(books, tmp_path, "title\nHigh Sandz\n")
     (bold,) = reconciled(books, tmp_path, "title\nHigh Sandz\n", "--threshold", "40")
