@@ -399,6 +399,11 @@ def test_an_unfinished_file_is_ours(target: Path) -> None:
     assert content(target) == "new"
 
 
+def test_a_file_that_is_being_written_is_ours(tmp_path: Path) -> None:
+    with new_file(tmp_path / "r"):
+        assert find_stranger(tmp_path, lambda path: False) is None
+
+
 def test_a_name_is_on_the_disk_before_a_file_or_folder_is_reported_done(
     target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
