@@ -98,6 +98,12 @@ def test_two_distributions_that_offer_one_name_are_an_error_that_names_both(offe
     assert len(list_plugins(SCORERS)["lexical"]) == 2
 
 
+def test_two_offers_without_a_distribution_are_named_by_their_targets(offered: Callable[..., None]) -> None:
+    offered(offer("one", "m:B"), offer("one", "m:A"))
+    with pytest.raises(BrokenPlugin, match="offered by m:A and m:B; uninstall one"):
+        load_plugin(SCORERS, "one")
+
+
 def test_one_distribution_found_twice_on_the_path_is_no_clash(offered: Callable[..., None]) -> None:
     point = ("lexical", "kbtools.scorers.relations.lexical:LexicalScorer")
     offered(offer(*point, "kbtools"), offer(*point, "kbtools"))

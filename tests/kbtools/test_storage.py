@@ -110,8 +110,10 @@ def test_what_is_appended_to_a_record_is_not_repeated(tmp_path: Path, appended: 
 
 
 def test_an_absent_record_is_named(tmp_path: Path) -> None:
-    with pytest.raises(KBUnusable, match=r"/r: cannot be read \(No such file"):
+    with pytest.raises(KBUnusable, match=r"/r: cannot be read \(No such file") as caught:
         read_record(tmp_path / "r", name="f", version=1, cure="index again")
+
+    assert caught.value.facts == {"path": str(tmp_path / "r")}
 
 
 def test_a_folder_appears_when_the_block_ends(tmp_path: Path) -> None:
