@@ -235,7 +235,9 @@ def try_at_import(fault: Fault, names: list[str], size: Counter[str], folder: Pa
         signal.alarm(600)
         enter_copy(folder)
         import_with(fault, folder)
-        pytest.main(["-x", "-q", "-p", "no:cacheprovider", *files], plugins=[ImportTrial(size, verdict)])
+        code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *files], plugins=[ImportTrial(size, verdict)])
+        if code == pytest.ExitCode.USAGE_ERROR:  # conftest.py cannot be imported
+            verdict.write_text(f"{files[0]}::collection")
         os._exit(0)
     os.waitpid(pid, 0)
     seen_by = verdict.read_text()
