@@ -144,7 +144,7 @@ def agreement_figures(kb: EmbeddedKB, opened: ElasticKB, questions: list[str]) -
             f"{equal[~strict].mean():.4f} of {(~strict).sum():,} linked fuzzily" if fuzzy.count(True) else "",
         )
         for one, other in [pair for pair, same in zip(pairs, equal, strict=True) if not same][:5]:
-            say(f"  {one['question']!r}", *(f"{key}" for key in one if one[key] != other[key]))
+            print(f"  {one['question']!r}", *(f"{key}" for key in one if one[key] != other[key]))
 
 
 def throughput_figures(cluster: Cluster, name: str, questions: list[str]) -> None:
@@ -205,10 +205,6 @@ def main() -> None:
     parser.add_argument("--facts", type=int, default=5_000_000, help="facts of the load whose memory is measured")
     parser.add_argument("--only", default=SECTIONS)
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
-    parser.add_argument(
-        "--kill", nargs=2, type=Path, metavar=("PROGRAM", "FOLDER"),
-        help="kill and restart the second node that a program started in a folder, a minute after the whole load began",
-    )  # fmt: skip
     small = {"questions": questions("valid"), "variants": names_file("variants.tsv.gz"), "asked": 3, "documents": 20}
     arguments = parse(parser, **small)
     if arguments.child:
@@ -228,7 +224,7 @@ def main() -> None:
             if not arguments.loaded:
                 settings = IndexSettings(replicas=0, codec=arguments.codec)
                 options = LoadOptions(settings=settings, jobs=arguments.jobs, segments=arguments.segments)
-                spent = whole_load(kb, cluster, options, arguments.kill)
+                spent = whole_load(kb, cluster, options)
             name = arguments.loaded or NAME
             opened = ElasticKB(name, cluster)
             sizes = [size_of(cluster, opened.version.indexes[role]) for role in ROLES]

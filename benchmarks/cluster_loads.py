@@ -1,9 +1,8 @@
-"""The loads of `cluster_figures.py`: beside a bare client, whole, with a node killed meanwhile, and their memory."""
+"""The loads of `cluster_figures.py`: beside a bare client, whole, and their memory."""
 
 import json
 import subprocess
 import sys
-import threading
 import time
 import uuid
 from bisect import bisect_left
@@ -12,7 +11,6 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from cluster_kills import Nodes
 from elasticsearch import Elasticsearch, helpers
 from measured import children_cpu
 
@@ -152,33 +150,14 @@ def cpu_seconds(cluster: Cluster) -> tuple[float, float]:
     return time.process_time() + children_cpu(), nodes
 
 
-def whole_load(
-    kb: EmbeddedKB, cluster: Cluster, options: LoadOptions, kill: tuple[Path, Path] | None
-) -> tuple[float, float]:
+def whole_load(kb: EmbeddedKB, cluster: Cluster, options: LoadOptions) -> tuple[float, float]:
     """Load a knowledge base as the command does; return the CPU seconds of the client and of the nodes."""
-    killer = threading.Timer(60, kill_and_restart, kill)
-    if kill:
-        killer.start()
     begun, spent = time.perf_counter(), cpu_seconds(cluster)
     load(kb, cluster, NAME, options=options, watch=BuildProgress())
     client, nodes = (after - before for before, after in zip(spent, cpu_seconds(cluster), strict=True))
-    if kill:
-        killer.join()
-        counts = [cluster.ask("GET", f"/{index_name(NAME, 1, role)}/_count", to="count")["count"] for role in ROLES]
-        say(
-            "a node killed and restarted meanwhile",
-            *(f"{n:,} of {role}" for n, role in zip(counts, ROLES, strict=True)),
-        )
-    parts = f"{client:.0f} CPU s of the client" + ("" if kill else f", {nodes:.0f} of the server")
+    parts = f"{client:.0f} CPU s of the client, {nodes:.0f} of the server"
     say("load, whole", f"{time.perf_counter() - begun:.0f} s", parts)
     return client, nodes
-
-
-def kill_and_restart(program: Path, folder: Path) -> None:
-    nodes = Nodes(program, folder)
-    nodes.act("kill", 2)
-    time.sleep(10)
-    nodes.act("restart", 2)
 
 
 def estimate(kb: EmbeddedKB, client: float, nodes: float, size: int) -> None:

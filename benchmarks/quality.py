@@ -176,6 +176,7 @@ PARTS: dict[str, tuple[tuple[str, ...], Callable[[Measured], Iterator[Row]]]] = 
 
 def train_missing(at: Measured) -> None:
     """Train the missing models, and choose the weights of the systems that are measured end to end."""
+    kbtools.train(at.path, questions("train"), questions("valid"), out=at.models, profile="best")
     splits = Splits.read(at.kb, train=questions("train"), valid=questions("valid"))
     for part, names in ((TAGGER, TAGGERS), (RELATION, RELATIONS), (SUBJECT, ("type-vector",))):
         for name in names:
@@ -184,8 +185,7 @@ def train_missing(at: Measured) -> None:
     settings = change_settings(profile_settings("best", RELATION, "bigru"), {"objective": "hinge"})
     train(at.kb, splits, part=RELATION, name="bigru", settings=settings, models=at.models / HINGE)
     plan = PLANS["best"]
-    for pruning in (plan.pruning, "n-gram-idf"):
-        choose(at, plan.tagger, pruning, ",".join(plan.scorers()), plan.ranked_by)
+    choose(at, plan.tagger, "n-gram-idf", ",".join(plan.scorers()), plan.ranked_by)
     fast = PLANS["fast"]
     choose(at, fast.tagger, fast.pruning, ",".join(fast.relations), fast.ranked_by)
     for pruning, tagger in END_TO_END:

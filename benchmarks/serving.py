@@ -67,7 +67,8 @@ def main() -> None:
         names = subject_names(answerer, texts)
     misspelt = list(filter(None, (slip(name, random.Random(place)) for place, name in enumerate(names))))
     rows = [("a question and its JSON, the library alone", *percentiles(alone), "")]
-    heavy, memory = [], []
+    heavy: list[tuple[str, str, str]] = []
+    memory: list[tuple[str, str]] = []
 
     with served(arguments.kb, workers=1) as (port, pid):
         asyncio.run(ask(port, asked[:200], clients=1))
