@@ -24,10 +24,18 @@ from kbtools.indexers.readers.delimited_columns import parse_cells, row_ends, ro
 from kbtools.indexers.readers.delimited_rows import LONGEST_CELL, Lines, ReadRow, begins_cell, read_row, split_cells
 from kbtools.indexers.readers.entity_layout import EntityLayout
 from kbtools.indexers.readers.fact_layout import FactLayout
-from kbtools.indexers.readers.header_rows import OPENING, Header, header_at, header_place, is_rule
 from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
 from kbtools.indexers.readers.table_rows import MOST_COLUMNS, Layout, TableRows, laid_out
-from kbtools.indexers.readers.table_shapes import OTHER_TABLE, as_pairs, next_table
+from kbtools.indexers.readers.table_shapes import (
+    OPENING,
+    OTHER_TABLE,
+    Header,
+    as_pairs,
+    header_at,
+    header_place,
+    is_rule,
+    next_table,
+)
 from kbtools.kb.ids import is_literal, literal_text
 from kbtools.text.encodings import is_utf_8
 

@@ -10,8 +10,15 @@ from pathlib import Path
 from kbtools.indexers.readers.batches import SourceKind, lines_of
 from kbtools.indexers.readers.delimited import SEPARATORS
 from kbtools.indexers.readers.delimited_rows import split_cells
-from kbtools.indexers.readers.foreign_formats import PAGE
-from kbtools.indexers.readers.formats import DATABASES, OPENING, SPREADSHEETS, find_syntax, suffix_of, unknown_format
+from kbtools.indexers.readers.formats import (
+    DATABASES,
+    OPENING,
+    PAGE,
+    SPREADSHEETS,
+    find_syntax,
+    suffix_of,
+    unknown_format,
+)
 from kbtools.indexers.readers.json_documents import as_json_lines, may_be_document
 from kbtools.indexers.readers.reading import WIDE, WIKIDATA, Source
 from kbtools.indexers.readers.release import NAME_PREDICATES, TYPE_PREDICATE

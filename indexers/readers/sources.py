@@ -17,7 +17,7 @@ from typing import IO, Protocol
 
 from kbtools.errors import SourceDamaged, SourceEmpty, SourceMissing, WrongFormat
 from kbtools.indexers.readers.batches import BOM, Block, count_byte
-from kbtools.indexers.readers.foreign_formats import PAGE, refuse_foreign
+from kbtools.indexers.readers.formats import PAGE, refuse_foreign
 from kbtools.text.encodings import find_encoding
 
 BLOCK = 8 << 20

@@ -19,14 +19,13 @@ from kbtools.indexers.readers.delimited import CSVReader, TSVReader, layout_of
 from kbtools.indexers.readers.entity_columns import find_head
 from kbtools.indexers.readers.entity_layout import EntityLayout
 from kbtools.indexers.readers.formats import DATABASES, SPREADSHEETS, suffix_of
-from kbtools.indexers.readers.header_rows import header_at, header_place
 from kbtools.indexers.readers.json_documents import may_be_document
 from kbtools.indexers.readers.json_lines import JSONLinesReader, plain_text
 from kbtools.indexers.readers.reading import WIDE, Reading, ReadOptions, Source
 from kbtools.indexers.readers.release import CountsReading
 from kbtools.indexers.readers.sources import check_source, open_source
 from kbtools.indexers.readers.table_rows import BLANK, NO_TEXT, Layout, StrangeCell, TableRows, is_list, laid_out
-from kbtools.indexers.readers.table_shapes import OTHER_TABLE, as_pairs, next_table
+from kbtools.indexers.readers.table_shapes import OTHER_TABLE, as_pairs, header_at, header_place, next_table
 from kbtools.text.encodings import is_utf_8
 
 ROWS = 50_000

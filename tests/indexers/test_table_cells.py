@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from kbtools.indexers.readers.batches import ALIAS, Skips
 from kbtools.indexers.readers.entity_layout import EntityLayout
-from kbtools.indexers.readers.header_rows import header_place
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.reading import ReadOptions, Source, Wide
 from kbtools.indexers.readers.table_rows import (
@@ -23,6 +22,7 @@ from kbtools.indexers.readers.table_rows import (
     named_batch,
     read_cells,
 )
+from kbtools.indexers.readers.table_shapes import header_place
 
 
 @pytest.mark.parametrize(

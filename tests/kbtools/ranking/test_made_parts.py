@@ -16,9 +16,15 @@ from kbtools.kb.views import BothWays
 from kbtools.ranking import models as models_module
 from kbtools.ranking.direction import Directions
 from kbtools.ranking.head import Head, minimise
-from kbtools.ranking.label_scores import best_of_labels
 from kbtools.ranking.model_store import Stamp, check_plugin, read_model, require_records, write_listed, write_model
-from kbtools.ranking.models import default_scorer, make_relation_scorer, model_digest, model_folder, read_scorers
+from kbtools.ranking.models import (
+    best_of_labels,
+    default_scorer,
+    make_relation_scorer,
+    model_digest,
+    model_folder,
+    read_scorers,
+)
 from kbtools.ranking.parts import Parts
 from kbtools.ranking.taught import TaughtScorer
 from kbtools.text.question import MarkedQuestion, Question
