@@ -17,7 +17,7 @@ from kbtools.serve.workers import Workers
     [
         (b"{", "the body is not JSON"),
         (b"\xff\xfe", "the body is not JSON"),
-        (b"[" * 100_000, "the body is not JSON"),
+        (b"[" * 100_000, "the body is JSON that is nested too deeply"),
         (b"9" * 10_000, "the body is not JSON"),
         (b"[]", "the body must be a JSON object, found []"),
         (b"{}", "question is missing"),

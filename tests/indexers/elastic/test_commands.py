@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import kbtools
 from kbtools.cli.main import main
 from kbtools.indexers.elastic.cluster import Cluster
+from kbtools.indexers.elastic.mapping import MAPPING_VERSION
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.read_ahead import lines_at_hand
@@ -146,7 +147,7 @@ def test_info_tells_counts_shards_bytes_mapping_and_state(
 ) -> None:
     status, output = on_cluster("info")
     assert status == 0
-    for told in ("current, mapping version 2", "1 shards, 0 replicas", "509 documents", "facts"):
+    for told in (f"current, mapping version {MAPPING_VERSION}", "1 shards, 0 replicas", "509 documents", "facts"):
         assert told in output
     status, output = on_cluster("info", "--json")
     record = json.loads(output)

@@ -160,7 +160,7 @@ def test_a_name_weighs_less_by_its_similarity_the_words_it_has_more_and_a_rewrit
     assert nearest.weight == 0.0
     assert longer.weight == pytest.approx(10 * math.log(longer.similarity / nearest.similarity) - 1)
     assert farther.weight == pytest.approx(10 * math.log(farther.similarity / nearest.similarity))
-    assert rewritten.weight == pytest.approx(farther.weight - 1)
+    assert rewritten.weight == pytest.approx(10 * math.log(rewritten.similarity / nearest.similarity) - 1)
 
 
 def test_words_of_a_name_that_links_strictly_are_not_misspelt(make_kb: Any, new_world: Any) -> None:
