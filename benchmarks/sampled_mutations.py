@@ -68,17 +68,21 @@ def read_coverage(path: str) -> dict[str, dict[int, set[str]]]:
     }
 
 
+def contexts_of(fault: Fault, coverage: dict[str, dict[int, set[str]]]) -> set[str]:
+    """Return the tests that run a line of a fault, and an empty name if the import does."""
+    lines = next((lines for file, lines in coverage.items() if file.endswith(f"/{fault.file}")), {})
+    return {name for line, names in lines.items() if line in fault.lines for name in names}
+
+
 def tests_of(fault: Fault, coverage: dict[str, dict[int, set[str]]], size: Counter[str], *, most: int) -> list[str]:
     """Return the tests that run a line of a fault, those that run least code first."""
-    lines = next((lines for file, lines in coverage.items() if file.endswith(f"/{fault.file}")), {})
-    tests = {name for line, names in lines.items() if line in fault.lines for name in names if name}
+    tests = contexts_of(fault, coverage) - {""}
     return sorted(tests, key=lambda test: (size[test], test))[:most]
 
 
 def runs_at_import(fault: Fault, coverage: dict[str, dict[int, set[str]]]) -> bool:
     """Return whether a fault is in code that runs before any test, such as the declaration of an option."""
-    lines = next((lines for file, lines in coverage.items() if file.endswith(f"/{fault.file}")), {})
-    return not fault.inside or any("" in names for line, names in lines.items() if line in fault.lines)
+    return not fault.inside or "" in contexts_of(fault, coverage)
 
 
 def import_with(fault: Fault, folder: Path) -> None:

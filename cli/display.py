@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from kbtools.kb.ids import is_literal, literal_text
-from kbtools.text.printable import UNPRINTABLE, spreadsheet_text, visible
+from kbtools.text.printable import UNPRINTABLE, spreadsheet_cell, visible
 
 
 def echo(*lines: str, err: bool = False) -> None:
@@ -84,9 +84,8 @@ class ResultPrinter:
 
 def _cell_text(value: object) -> str:
     """Return the text of a cell, which no spreadsheet runs as a formula."""
-    if isinstance(value, list):
-        return spreadsheet_text(";".join(map(str, value)))
-    return spreadsheet_text(value) if isinstance(value, str) else "" if value is None else str(value)
+    text = ";".join(map(str, value)) if isinstance(value, list) else value
+    return "" if text is None else str(spreadsheet_cell(text))
 
 
 def echo_json(record: object) -> None:

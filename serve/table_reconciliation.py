@@ -22,7 +22,7 @@ from kbtools.serve.matching import reconcile
 from kbtools.serve.reconciliation_queries import ExtensionProperty, ExtensionQuery, PropertyValue, ReconciliationQuery
 from kbtools.serve.vocabulary import Vocabulary
 from kbtools.storage import new_file
-from kbtools.text.printable import plural, spreadsheet_text
+from kbtools.text.printable import plural, spreadsheet_cell
 
 _COMPARED = 2
 """Candidates per row: the first, and one that may tie with it."""
@@ -177,9 +177,7 @@ def _row_writer(file: BinaryIO, suffix: str, header: Sequence[str]) -> Callable[
 
 def _added_cell(value: object) -> object:
     """Return a value as a cell of CSV, which no spreadsheet runs as a formula."""
-    return (
-        str(value).lower() if isinstance(value, bool) else spreadsheet_text(value) if isinstance(value, str) else value
-    )
+    return str(value).lower() if isinstance(value, bool) else spreadsheet_cell(value)
 
 
 def _place_of(table: PlainTable, head: str) -> int:

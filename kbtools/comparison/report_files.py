@@ -32,7 +32,7 @@ from kbtools.comparison.summary import (
     show_interval,
 )
 from kbtools.storage import make_folder
-from kbtools.text.printable import spreadsheet_text
+from kbtools.text.printable import spreadsheet_cell
 
 _JSON_VERSION = 1
 """The version of figures.json, independent of the JSON of a query."""
@@ -114,7 +114,7 @@ def csv_text(head: list[str], rows: Iterable[list[str | float | None]]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
     for row in rows:
-        writer.writerow([spreadsheet_text(value) if isinstance(value, str) else value for value in row])
+        writer.writerow(map(spreadsheet_cell, row))
     return text.getvalue()
 
 

@@ -62,7 +62,7 @@ def rescore(
     forms follow by similarity.
     """
     nearest = by_edits(form, _closest(form, recalled, cutoff=cutoff, names=names))
-    within = set(within_edits(form, [name.form for name in nearest]))
+    within = set(within_edits(form, [name.form for name in nearest if name.similarity < _RANKED_CUTOFF]))
     ranked = [name for name in nearest if name.similarity >= _RANKED_CUTOFF or name.form in within][:RANKED]
     chosen = {name.form for name in ranked}
     others = sorted((name for name in nearest if name.form not in chosen), key=lambda name: -name.similarity)

@@ -28,9 +28,10 @@ def visible(text: str) -> str:
     return UNPRINTABLE.sub(lambda match: match.group().encode("unicode_escape").decode(), text)
 
 
-def spreadsheet_text(text: str) -> str:
-    """Return a text, after an apostrophe if a spreadsheet that opens it in CSV would run it as a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) and not _SIGNED_NUMBER.fullmatch(text) else text
+def spreadsheet_cell(value: object) -> object:
+    """Return a value of a cell; a text that a spreadsheet would run as a formula follows an apostrophe."""
+    harmful = isinstance(value, str) and value.startswith(_FORMULA) and not _SIGNED_NUMBER.fullmatch(value)
+    return f"'{value}" if harmful else value
 
 
 def shortened(text: str, most: int = _LONGEST_SHOWN) -> str:

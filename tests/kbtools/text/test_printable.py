@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbtools.text.printable import html_table, html_text, markdown_text, plural, shortened, spreadsheet_text, visible
+from kbtools.text.printable import html_table, html_text, markdown_text, plural, shortened, spreadsheet_cell, visible
 
 TEXT = st.text(st.one_of(st.characters(), st.sampled_from("a \n\x1b\u202e\u2066\u2028<>&\"'*_[]|~#`\\")), max_size=12)
 
@@ -40,7 +40,7 @@ def test_what_a_terminal_would_obey_is_escaped(text: str, shown: str) -> None:
     ],
 )  # fmt: skip
 def test_a_formula_is_text_in_a_spreadsheet(text: str, cell: str) -> None:
-    assert spreadsheet_text(text) == cell
+    assert spreadsheet_cell(text) == cell
 
 
 @given(st.text("abcdefghij", min_size=1, max_size=30), st.integers(1, 40).map(lambda half: 2 * half))
