@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from elasticsearch import Elasticsearch, helpers
 from measured import children_cpu
+from phases import status_of
 
 from kbtools.indexers.building.build import BuildProgress
 from kbtools.indexers.elastic.bulk import Sender
@@ -129,18 +130,12 @@ def child(path: Path, facts: int) -> None:
         if loaded % 20_000 < 1_000:
             release_pages(path)
         loaded += sent.documents  # type: ignore[attr-defined]
-        own = max(own, status("RssAnon"))
+        own = max(own, status_of("self", "RssAnon"))
 
     Sender(cluster, patience=Patience()).send_all(index, entity_documents(kb, last), confirm)
     cluster.ask("DELETE", f"/{index}", to="remove")
-    peak = f"peak {status('VmHWM') / 1024:.0f} MB, own {own / 1024:.0f} MB"
+    peak = f"peak {status_of('self', 'VmHWM') / 1024:.0f} MB, own {own / 1024:.0f} MB"
     print(json.dumps([peak, f"{facts:,} facts in {loaded:,} documents, {time.perf_counter() - begun:.0f} s"]))
-
-
-def status(name: str) -> int:
-    """Read a figure of this process, in kibibytes."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return int(dict(line.split(":\t") for line in lines if ":\t" in line)[name].split()[0])
 
 
 def cpu_seconds(cluster: Cluster) -> tuple[float, float]:

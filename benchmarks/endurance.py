@@ -246,9 +246,9 @@ def reading_on(kb: Path) -> int:
                     mark = mark_of(answerer)
                 one = isinstance(mark, tuple) and mark[1] >= last
                 last = mark[1] if isinstance(mark, tuple) else last
-                counts["openings that saw one version"] += one
-                counts["MIXTURES OR FORMER VERSIONS"] += not one
-                counts["ANOTHER VERSION THAN WAS OPENED"] += mark_of(held) != first
+                counts["openings that saw one version" if one else "MIXTURES OR FORMER VERSIONS"] += 1
+                if mark_of(held) != first:
+                    counts["ANOTHER VERSION THAN WAS OPENED"] += 1
             except Exception as error:
                 counts[f"FAILED: {error!r:.200}"] += 1
         pipe.write(json.dumps(counts))

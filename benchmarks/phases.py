@@ -54,9 +54,14 @@ def own_memory() -> float:
             pids += file.read_text().split()
     for pid in pids:
         with suppress(OSError):  # it may just have ended
-            lines = dict(line.split(":", 1) for line in (PROCESSES / pid / "status").read_text().splitlines())
-            own += int(lines.get("RssAnon", "0").split()[0])
+            own += status_of(pid, "RssAnon")
     return own / 1e6
+
+
+def status_of(pid: int | str, name: str) -> int:
+    """Read a figure of the status of a process, in kibibytes."""
+    lines = dict(line.split(":", 1) for line in (PROCESSES / str(pid) / "status").read_text().splitlines())
+    return int(lines.get(name, "0").split()[0])
 
 
 def cpu() -> float:

@@ -25,6 +25,7 @@ from urllib.parse import quote
 import numpy as np
 from fbsq import parse, questions, sources
 from figures import show_table
+from phases import status_of
 from slips import slip
 
 import kbtools
@@ -238,9 +239,7 @@ async def ask(port: int, requests: Sequence[bytes], *, clients: int) -> list[flo
 
 def resident(pid: int) -> float:
     """Read the resident memory of a process, files that it maps left out, in megabytes."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    (kilobytes,) = re.findall(r"RssAnon:\s+(\d+)", status)
-    return int(kilobytes) / 1000
+    return status_of(pid, "RssAnon") / 1000
 
 
 def percentiles(seconds: Sequence[float]) -> tuple[str, str]:

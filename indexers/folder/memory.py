@@ -60,7 +60,7 @@ class MemoryKB(BackendDefaults):
         for is_alias, rows in ((False, names), (True, aliases)):
             for entity_id, text, *tags in rows:
                 entity, tag = canonical_id(entity_id), tags[0] if tags else ""
-                rank = ALIAS if is_alias else languages.rank(tag) or 0
+                rank = ALIAS if is_alias else languages[tag] or 0
                 # A text that is both a name and an alias is a name, in each language and overall.
                 texts[entity][text] = min(rank, texts[entity].get(text, rank))
                 self.parts[entity][text].setdefault(tag or UND, is_alias)

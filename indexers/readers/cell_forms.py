@@ -33,6 +33,9 @@ PLACEHOLDER = (
 NOT_AVAILABLE = "NA"
 """R's empty cell, beside figures only: in a column of text, it may be Namibia or sodium."""
 
+_ADDRESS = r"^\s*https?://www\.wikidata\.org/entity/Q\d+\s*$"
+"""Wikidata's address of an entity."""
+
 _CODE = r"^\s*([A-Za-z]{1,6}[-_.]?\d{4,}|\S+:\S*\d\S*)\s*$"
 """A code: few letters before at least four digits, or a number of a named register."""
 
@@ -67,28 +70,31 @@ def is_row_numbers(head: str, column: pa.Array) -> bool:
 
 def is_address(column: pa.Array) -> bool:
     """Return whether the cells of a column are Wikidata's addresses of entities."""
-    if not pa.types.is_string(column.type):
-        return False
-    texts = column.filter(pc.not_equal(pc.fill_null(column, ""), ""))
-    return bool(
-        len(texts)
-        and pc.all(pc.match_substring_regex(texts, r"^\s*https?://www\.wikidata\.org/entity/Q\d+\s*$")).as_py()
-    )
+    return _share_of(column, _ADDRESS) == 1
 
 
 def is_code(column: pa.Array) -> bool:
     """Return whether nearly all cells are codes, such as `tt0000001` and `MIM:138670`."""
+    return _share_of(column, _CODE) >= 0.9
+
+
+def _share_of(column: pa.Array, pattern: str) -> float:
+    """Return the share of the filled cells that match a pattern; 0 for a column that is not text."""
     if not pa.types.is_string(column.type):
-        return False
-    texts = column.filter(pc.not_equal(pc.fill_null(column, ""), ""))
-    return bool(len(texts) and pc.mean(pc.cast(pc.match_substring_regex(texts, _CODE), pa.int8())).as_py() >= 0.9)
+        return 0.0
+    matching = pc.match_substring_regex(_filled(column), pattern)
+    return float(pc.mean(matching).as_py() or 0)
+
+
+def _filled(column: pa.Array) -> pa.Array:
+    return column.filter(pc.not_equal(pc.fill_null(column, ""), ""))
 
 
 def is_shaped(head: str, column: pa.Array) -> bool:
     """Return whether a head with a digit has the form of most cells below it, as `C-1` above `C-2`."""
     if not pa.types.is_string(column.type) or not re.search(r"\d", head):
         return False
-    forms = [pa.array([head]), column.filter(pc.not_equal(pc.fill_null(column, ""), ""))]
+    forms = [pa.array([head]), _filled(column)]
     for pattern, sign in ((r"\pL+", "a"), (r"\d", "9")):
         forms = [pc.replace_substring_regex(form, pattern, sign) for form in forms]
     alike = pc.sum(pc.equal(forms[1], forms[0][0])).as_py() or 0

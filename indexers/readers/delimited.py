@@ -28,12 +28,13 @@ from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source
 from kbtools.indexers.readers.table_rows import MOST_COLUMNS, Layout, TableRows, laid_out
 from kbtools.indexers.readers.table_shapes import (
     OPENING,
-    OTHER_TABLE,
+    PAIRS,
     Header,
     as_pairs,
     header_at,
     header_place,
     is_rule,
+    leave_out_table,
     next_table,
 )
 from kbtools.kb.ids import is_literal, literal_text
@@ -46,7 +47,6 @@ SEPARATORS = {
 
 _SEP_LINE = re.compile(rb'"?sep=(.)"?')
 """The first line that tells Excel the separator."""
-
 
 _BLANK_LINE = re.compile(rb'(?<=\n)[ \t,;|"]*\r?\n')
 _SECTION = 1 << 16
@@ -124,21 +124,19 @@ class _DelimitedReader:
 
     def first_table(self, block: Block) -> Block:
         """Return the part of a block above another table; the lines of that table are counted."""
-        start, quotes, seen = 0 if self.ended else len(block.text), 0, 0
+        start, quotes, seen, cure = 0 if self.ended else len(block.text), 0, 0, ""
         for blank in () if self.ended else _BLANK_LINE.finditer(block.text):
             quotes, seen = quotes + block.text.count(b'"', seen, blank.start()), blank.start()
             following = _first_lines(block.text[blank.end() : blank.end() + _SECTION], 3).decode(errors="replace")
             rows = [[cell.strip() for cell in split_cells(line, self.divider)] for line in following.splitlines()]
             if quotes % 2 == 0 and next_table([[], *rows], self.header) == 1:
-                start, self.ended = blank.end(), True
-                line = block.first_line + block.text.count(b"\n", 0, start)
-                self.skips.note("another table begins here, left out; save it as a file of its own", line=line)
+                start, self.ended, cure = blank.end(), True, "save it as a file of its own"
                 break
         if self.ended:
             line, lines = block.first_line + block.text.count(b"\n", 0, start), block.text[start:].splitlines()
             self.skips.lines += len(lines)
             text = lines[0].decode(errors="replace")
-            self.skips.add(OTHER_TABLE, line=line, text=text, bad=False, count=len(lines))
+            leave_out_table(self.skips, line=line, text=text, count=len(lines), cure=cure)
         return Block(block.text[:start], block.first_line)
 
     def batch(self, columns: Sequence[pa.Array]) -> pa.RecordBatch:
@@ -177,7 +175,7 @@ class _DelimitedReader:
             return Block(b"", block.first_line)
         whole = len(top.text) == len(block.text) and not self.layout.strict
         if whole and (pairs := as_pairs([split_cells(line, self.divider) for _, line in opening])):
-            self.skips.note("pairs of keys and values, read as one entity", line=opening[0][0])
+            self.skips.note(PAIRS, line=opening[0][0])
             self.skips.lines += len(opening) - 1
             row = io.StringIO()
             csv.writer(row, delimiter=self.divider, lineterminator="\n").writerows(pairs)

@@ -90,7 +90,7 @@ class EntityColumns:
     def leave_out_row_numbers(self, batch: pa.RecordBatch, line: int) -> None:
         """Leave out a first column of row numbers that no option names."""
         name = batch.schema.names[0]
-        named = {*self.wide.name, *self.wide.alias, *self.wide.type, *self.wide.description, *self.wide.link}
+        named = {*self.wide.name, *self.wide.others}
         if name not in self.roles and not find_head(name, named) and is_row_numbers(name, batch[name]):
             self.roles[name] = "row number"
             self.skips.note(f"row numbers, left out: {name!r}", line=line)
@@ -158,7 +158,7 @@ class EntityColumns:
             if column := find_head(self.wide.subject, header):
                 return column
             raise self.unfit(f"found the columns {header[:20]!r}, none of them {self.wide.subject!r}; change --id")
-        assigned = {*self.wide.alias, *self.wide.type, *self.wide.description, *self.wide.link}
+        assigned = self.wide.others
         by_plain = {plain_head(name): name for name in reversed(header) if name not in assigned}
         usual = [
             name for head in ENTITY_ROLES["id"].split("|") if (name := by_plain.get(head, ""))

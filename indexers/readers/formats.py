@@ -51,7 +51,6 @@ _XML = (b"<?xml", b"<rss")
 _ELEMENT = re.compile(rb"\A<[A-Za-z][\w.-]*[\s>](?s:.*)<([A-Za-z][\w.-]*)(?:\s[^<>]*)?>[^<]*</\1>(?=[\s<])")
 """XML without a declaration: an element that begins the file, and one that ends."""
 
-_RDF_XML = re.compile(rb"<rdf:RDF|<!DOCTYPE rdf:RDF")
 _OWL_XML = re.compile(rb"<Ontology\b")
 _ONTOLOGIES = {
     "OWL functional syntax": re.compile(rb"(?:Prefix|Ontology)\s*\("),

@@ -38,7 +38,3 @@ class Languages(dict[str | None, int | None]):
         )
         self[tag] = next((rank for rank, is_wanted in enumerate(wanted) if is_wanted), None)
         return self[tag]
-
-    def rank(self, tag: str | None) -> int | None:
-        """Return the position of a tag; it is computed once per tag."""
-        return self[tag]

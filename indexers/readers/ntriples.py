@@ -121,7 +121,7 @@ class NTriplesReader:
     def keep(self, number: int, triple: Any, rows: Rows) -> None:
         target, literal = triple.object, isinstance(triple.object, self.oxigraph.Literal)
         entity, relation, value = self.spell(triple.subject), self.spell(triple.predicate), self.spell(target)
-        rank = self.languages.rank(target.language) if literal else 0
+        rank = self.languages[target.language] if literal else 0
         fault = flaw(entity, relation, target.value if literal else value)
         if fault:
             self.skips.add(fault, line=number, text=f"{entity} {relation} {value}")

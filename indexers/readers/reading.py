@@ -172,6 +172,11 @@ class Wide:
     query: str = ""
     sheet: str = ""
 
+    @property
+    def others(self) -> set[str]:
+        """The columns named for anything but ids and names."""
+        return {*self.alias, *self.type, *self.description, *self.link}
+
 
 def wide_of(columns: Mapping[str, str | Sequence[str]], *, sheet: str = "", query: str = "") -> Wide:
     """Return the columns of a table of entities from their roles: `{"id": "company", "name": "title"}`."""

@@ -188,7 +188,7 @@ def statement_reader(language: str) -> LineReader:
             literal = split_literal(value)
             if literal is None:
                 skips.add("a name that is not a quoted literal", line=number, text=line)
-            elif (rank := languages.rank(literal[1])) is None:
+            elif (rank := languages[literal[1]]) is None:
                 skips.add(f"name in a language other than {language!r}", line=number, text=line, bad=False)
             else:
                 rank = NAME_PREDICATES[predicate] or rank

@@ -25,7 +25,7 @@ from kbtools.indexers.readers.reading import WIDE, Reading, ReadOptions, Source
 from kbtools.indexers.readers.release import CountsReading
 from kbtools.indexers.readers.sources import check_source, open_source
 from kbtools.indexers.readers.table_rows import BLANK, NO_TEXT, Layout, StrangeCell, TableRows, is_list, laid_out
-from kbtools.indexers.readers.table_shapes import OTHER_TABLE, as_pairs, header_at, header_place, next_table
+from kbtools.indexers.readers.table_shapes import PAIRS, as_pairs, header_at, header_place, leave_out_table, next_table
 from kbtools.text.encodings import is_utf_8
 
 ROWS = 50_000
@@ -282,7 +282,7 @@ def _sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterato
     cells = [[_sheet_text(value) for value in row] for row in filled[0][1]]
     filled_cells = [[cell for cell in row if cell] for row in cells if any(row)]
     if pairs := as_pairs(filled_cells):
-        skips.note("pairs of keys and values, read as one entity", line=1)
+        skips.note(PAIRS, line=1)
         cells = list(map(list, pairs))
     place = header_place(cells, layout)
     skips.lines += len(cells)
@@ -300,8 +300,8 @@ def _sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterato
             cells[row][left] = cells[top][left]
     if other := next_table(cells[place + 1 :], header):
         number, left_out = place + 2 + other, cells[place + 1 + other :]
-        skips.note("another table begins here, left out; move it to a sheet of its own", line=number)
-        skips.add(OTHER_TABLE, line=number, text=str(left_out[0]), bad=False, count=len(left_out))
+        cure = "move it to a sheet of its own"
+        leave_out_table(skips, line=number, text=str(left_out[0]), count=len(left_out), cure=cure)
         cells = cells[: place + 1 + other]
     below = dict(enumerate(cells[place + 1 :], place + 2))
     rows = {number: row for number, row in below.items() if any(row)}

@@ -281,7 +281,7 @@ def _respell(column: pa.Array, mask: pa.Array, beside: str) -> pa.Array:
 def language_ranks(languages: Languages, tags: pa.Array) -> pa.Array:
     """Return the position of each language among the wanted ones; null if it is not wanted."""
     distinct = tags.dictionary_encode()
-    ranks = [languages.rank(tag) for tag in distinct.dictionary.to_pylist()]
+    ranks = [languages[tag] for tag in distinct.dictionary.to_pylist()]
     return pa.array(ranks, pa.uint8()).take(distinct.indices)
 
 

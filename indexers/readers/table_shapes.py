@@ -5,13 +5,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kbtools.indexers.readers.batches import Skips
 from kbtools.indexers.readers.table_rows import Layout
 from kbtools.kb.table_heads import NAME_HEADS, entity_role, plain_head
 
 OPENING = 30
 """Rows searched for the header, which may follow titles and remarks."""
 
-OTHER_TABLE = "row of another table"
+PAIRS = "pairs of keys and values, read as one entity"
+"""The note on such a file."""
+
+_OTHER_TABLE = "row of another table"
 
 _KEYS = r"(key|property|attribute|field|parameter|schlussel|eigenschaft|merkmal|feld|champ|propriete|campo|propiedad)s?"
 _VALUES = r"(value|content|wert|inhalt|valeur|valor|valore|contenido)(s|e|es)?"
@@ -133,6 +137,13 @@ def next_table(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> int | Non
             if place + 1 < len(rows) and sum(map(bool, rows[place + 1])) > 1 and _is_other_header(row, heads):
                 return start
     return None
+
+
+def leave_out_table(skips: Skips, *, line: int, text: str, count: int, cure: str) -> None:
+    """Count the rows of another table; note its beginning if there is a `cure`."""
+    if cure:
+        skips.note(f"another table begins here, left out; {cure}", line=line)
+    skips.add(_OTHER_TABLE, line=line, text=text, bad=False, count=count)
 
 
 def _is_other_header(row: Sequence[str], heads: Sequence[str]) -> bool:

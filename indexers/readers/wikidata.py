@@ -148,7 +148,7 @@ class _TruthyReader(NTriplesReader):
 
     def keep_label(self, entity_id: str, predicate: str, term: Any, number: int, rows: Rows) -> None:
         """Keep a label, alias or description in a wanted language."""
-        rank = self.languages.rank(term.language)
+        rank = self.languages[term.language]
         if rank is None:
             kind = f"literal in a language other than {self.language!r}"
             self.skips.add(kind, line=number, text=f"{entity_id} {term.value}", bad=False)

@@ -273,7 +273,7 @@ def _changes_of(entity: str, record: Mapping[str, Any], languages: Languages) ->
         yield Draft.rename, entity, _text_of(old, "rename"), _name_of(new, "rename")
     for field, rank in (("names", 0), ("aliases", ALIAS)):
         for tag, text in _spoken_texts(record, field):
-            place = languages.rank(tag)
+            place = languages[tag]
             # Names in an unlisted language rank after all others.
             name_rank = rank or (len(languages.tags) if place is None else place)
             yield Draft.add_name, entity, _name_of(text, field), name_rank, tag

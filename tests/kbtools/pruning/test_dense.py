@@ -144,30 +144,30 @@ class Told(Counting):
         return cls(kb)
 
 
-def test_vectors_of_another_training_are_refused(kb: MemoryKB, tmp_path: Path) -> None:
+@pytest.fixture
+def trained(kb: MemoryKB, tmp_path: Path) -> Path:
+    """Return the record of the model that the vectors of the knowledge base come from."""
     name = f"{__name__}:Told"
-    folder = tmp_path / "subject" / name.replace(":", ".")
-    folder.mkdir(parents=True)
-    (folder / RECORD).write_text("one")
+    record = tmp_path / "subject" / name.replace(":", ".") / RECORD
+    record.parent.mkdir(parents=True)
+    record.write_text("one")
     _, origin = make_vector_scorer(name, kb, models=tmp_path)
     kb.vector_index = replace_origin(kb.vector_index, origin)
+    return record
+
+
+def test_vectors_of_another_training_are_refused(kb: MemoryKB, tmp_path: Path, trained: Path) -> None:
     assert make_embedder(kb, models=tmp_path, trust_plugins=True)
 
-    (folder / RECORD).write_text("another")
+    trained.write_text("another")
 
     with pytest.raises(CheckpointMismatch, match="come from another training"):
         make_embedder(kb, models=tmp_path, trust_plugins=True)
 
 
 def test_vectors_are_searched_on_the_device_that_embeds_questions(
-    kb: MemoryKB, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kb: MemoryKB, tmp_path: Path, trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = f"{__name__}:Told"
-    folder = tmp_path / "subject" / name.replace(":", ".")
-    folder.mkdir(parents=True)
-    (folder / RECORD).write_text("one")
-    _, origin = make_vector_scorer(name, kb, models=tmp_path)
-    kb.vector_index = replace_origin(kb.vector_index, origin)
     used: list[str] = []
     monkeypatch.setattr(ExactVectors, "use", lambda index, device: used.append(device))
 
