@@ -22,6 +22,7 @@ from kbtools.indexers.building.derived_rows import (
     lend_labels,
     link_cells,
     merge_ids,
+    name_ids,
     name_relations,
     name_units,
     widen_types,
@@ -278,7 +279,10 @@ def write_tables(
 
 
 def _require_names(tables: Staging, sources: Sequence[Source], read: Sequence[SourceFile]) -> None:
-    """Raise an error if no subject of a fact has a name; it shows ids from both sides, or what was left out."""
+    """Name entities by their ids if no names were read; raise an error if no subject of a fact has a name.
+
+    The error shows ids from both sides, or what was left out.
+    """
     # One of the first subjects usually has a name, which shows without a table of all subjects.
     if not any(tables.count(_NAMED.format(limit=limit)) for limit in (f"LIMIT {_MOST_TRIED}", "")):
         subject, entity = tables.first("fact_ids WHERE is_subject", "id"), tables.first("names", "entity")
@@ -286,6 +290,10 @@ def _require_names(tables: Staging, sources: Sequence[Source], read: Sequence[So
         nothing = "; ".join(["no name was read", *sorted(left_out), *(note for file in read for note in file.notes)])
         if not entity and all(source.format == WIDE for source in sources):
             raise NothingBuilt(f"no column contains names; choose one with --name ({nothing})")
+        foreign = any("in a language other than" in kind for kind in left_out)
+        if not entity and not foreign and (named := name_ids(tables)):
+            logger.warning("no names were given, so ids are names: %r is %r; --names gives others", *named)
+            return
         spelt = f"facts are of {subject!r}, names of {entity!r}" if entity else nothing
         cure = "" if entity else f"; give the names of {subject!r} and others with --names"
         _require(0, "no name belongs to the subject of a fact", sources, because=f" ({spelt}){cure}")

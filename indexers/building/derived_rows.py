@@ -1,8 +1,9 @@
 """Rows that a build derives from the rows of all sources: superclasses, units of quantities, labels, relation names,
-redirects and merged ids before ids become rows, and cells of tables that are ids of entities.
+redirects and merged ids before ids become rows, cells of tables that are ids of entities, and names made of ids.
 """
 
 from kbtools.indexers.building.staging import IN_LANGUAGES, ONE_LINE, Staging
+from kbtools.kb.ids import TOPIC
 
 _UNIT = r'^"(.*)"\^\^<http://www\.wikidata\.org/entity/(Q\d+)>$'
 """A quantity of Wikidata as its readers return it: the unit is the datatype."""
@@ -161,6 +162,19 @@ FROM fact_ids LEFT JOIN cells ON cells.id = fact_ids.id LEFT JOIN linked ON link
 """
 """All other cells are literals of their kind."""
 
+_SPELT = rf"""
+CREATE TABLE spelt AS
+SELECT id, text, is_subject, NOT regexp_full_match(id, '{TOPIC.pattern}')
+  AND regexp_matches(text, '\pL{{3}}|\p{{Lo}}{{2}}')
+  AND length(regexp_replace(text, '\d', '', 'g')) > length(regexp_replace(text, '\pL', '', 'g')) AS worded
+FROM (
+  SELECT id, is_subject, trim(replace(if(contains(id, '://'), url_decode(part), part), '_', ' '), ' /#<>') AS text
+  FROM (SELECT id, bool_or(is_subject) AS is_subject, regexp_extract(id, '[^/#]*[/#]?$') AS part FROM fact_ids
+    WHERE NOT starts_with(id, '"') AND NOT starts_with(id, '_:') GROUP BY id))
+WHERE regexp_matches(text, '\pL')
+"""
+"""Ids as names, addresses by their last part, and whether they consist of words rather than of figures."""
+
 
 def widen_types(tables: Staging) -> None:
     """Add the superclasses of its types to every entity."""
@@ -214,3 +228,15 @@ def link_cells(tables: Staging) -> None:
     tables.rewrite("fact_ids", _VALUES)
     tables.drop("cells")
     tables.drop("linked")
+
+
+def name_ids(tables: Staging) -> tuple[str, str] | None:
+    """Name every entity by its id if the ids of at least half of the subjects are words; return an id and its name."""
+    tables.run(_SPELT)
+    worded = tables.count("spelt WHERE is_subject AND worded")
+    if not worded or 2 * worded < tables.count("(SELECT DISTINCT id FROM fact_ids WHERE is_subject)"):
+        return None
+    language = tables.languages.setdefault("", len(tables.languages))
+    tables.run(f"INSERT INTO names SELECT id, 0, text, {language} FROM spelt")
+    example = "(SELECT id, text FROM spelt WHERE is_subject AND worded ORDER BY id = text, id LIMIT 1)"
+    return str(tables.first(example, "id")), str(tables.first(example, "text"))

@@ -90,7 +90,8 @@ def detect(path: Path) -> _Detected:
     header = max((split_cells(line, separator) for separator in SEPARATORS), key=len)
     if len(header) == 1:
         header, line = _header_below(opening) or (header, line)
-    if suffix_of(path) not in (".csv", ".tsv", ".tab") and statement.count(b"\t") == 2 and not _is_heads(header):
+    table = suffix_of(path) in (".csv", ".tsv", ".tab") and not _begins_with_fact([line for _, line in opening])
+    if not table and statement.count(b"\t") == 2 and not _is_heads(header):
         return _Detected(Source(path, "facts", format="release"), "facts without a header, one per line")
     if len(header) == 1 and suffix_of(path) not in (".csv", ".tsv", ".tab"):
         # No reader takes it: the error suggests what it may be.
@@ -143,6 +144,13 @@ def _table_kind(header: Sequence[str]) -> SourceKind:
 def _is_heads(header: Sequence[str]) -> bool:
     """Return whether a line is the header of a table of facts, or of entities with an id and a name."""
     return is_header(header) or {"id", "name"} <= {entity_role(head) for head in header}
+
+
+def _begins_with_fact(lines: Sequence[bytes]) -> bool:
+    """Return whether the first line has the subject of another fact below, and all have a relation of words."""
+    rows = [line.decode(errors="replace").rstrip("\r\n").split("\t") for line in lines]
+    triples = all(len(row) == 3 and all(row) and not re.search(r"\d", row[1]) for row in rows)
+    return triples and any(row[0] == rows[0][0] for row in rows[1:])
 
 
 def _fields_of(line: bytes) -> list[str]:

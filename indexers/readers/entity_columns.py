@@ -80,6 +80,8 @@ class EntityColumns:
             alike = [name for name in batch.schema.names if is_shaped(name, batch[name])]
             if again := [name for name in batch.schema.names if is_repeated(name, batch[name])]:
                 note = f"{again[0]!r} is taken as a header, but is a cell below too; is the header missing?"
+                if len(batch.schema.names) == 3:
+                    note += " Above facts, it is: subject,relation,object"
                 self.skips.note(note, line=line)
             elif alike and (alike[0] == batch.schema.names[0] or len(alike) == 1):
                 note = f"{alike[0]!r} is taken as a header, but looks like the cells below it; is the header missing?"
@@ -214,7 +216,7 @@ class EntityColumns:
         # `Company` beside `Company code`.
         ids = (plain_head(name) for name in header if self.roles[name] == "id")
         stems = [re.sub(r" (id|code|key|no|nr|number)$", "", head) for head in ids]
-        heads = (*map(re.escape, stems), *NAME_HEADS)
+        heads = (*map(re.escape, stems), *("symbol" for stem in stems if stem == "gene"), *NAME_HEADS)
         named = [name for head in heads for name in values if re.fullmatch(head, plain_head(name))]
         texts = [name for name in header if name in values or self.may_name(name, batch[name])]
         texts = [name for name in texts if pa.types.is_string(batch[name].type) and not is_value(batch[name])]

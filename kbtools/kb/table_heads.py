@@ -38,7 +38,8 @@ ENTITY_ROLES = {
 
 NAME_HEADS = (
     r"title|full name|tit(el|re|ulo|olo)|bezeichnung|designation|denomina(cion|cao|zione)|libelle|nom|nombre|nome|naam|"
-    r"(dc|dcterms) title( .*)?|na(zwa|zev|ziv|mn|vn|ma)|nimi|denumire|megnevezes|isim|ad[iı]|"
+    r"(dc|dcterms) title( .*)?|(gene|hgnc|approved|official) symbol|"
+    r"na(zwa|zev|ziv|mn|vn|ma)|nimi|denumire|megnevezes|isim|ad[iı]|"
     r"название|наименование|имя|назва|ονομα|الاسم|اسم|שם|नाम|名称|名稱|名字|姓名|名前|氏名|品名|이름|성명|명칭",
     r"(.* )?names?( .*)?",
     r"(nom|nome|naam) .*|nombre (comun|completo|cientifico|comercial)",

@@ -281,6 +281,41 @@ def test_a_stage_that_gave_nothing_is_a_failure(
     assert set(os.listdir()) == before
 
 
+CITY = "<http://e.org/caf%C3%A9_noir> <http://e.org/city> <http://e.org/place#Warsaw> .\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "question", "told"),
+    [
+        ("f.txt", "marie_curie\tborn_in\twarsaw\n", "where was marie curie born", "answers: warsaw (warsaw)"),
+        ("f.txt", "/c/en/ink_horn\tmade_of\t/c/en/ox\n", "what is an ink horn made of", "answers: ox (/c/en/ox)"),
+        ("f.txt", "玛丽\tborn in\tm.0abcd\n", "where was 玛丽 born", "answers: m.0abcd"),
+        (
+            "f.csv",
+            "subject,relation,object\nMarie Curie,field,physics\nQ1,field,law\n",
+            "field of marie curie",
+            "physics",
+        ),
+        ("f.nt", CITY, "city of café noir", "answers: Warsaw (http://e.org/place#Warsaw)"),
+        ("f.txt", "m.0abcd\tr\tm.0defg\n", "", "no name was read"),
+        ("f.txt", "tt0012345\tr\talpha\n", "", "no name was read"),
+        ("f.txt", "alpha\tr\tQ1\nQ2\tr\tQ1\nQ3\tr\tQ1\n", "", "no name was read"),
+    ],
+)
+def test_ids_of_words_are_names_where_none_are_given(
+    write: Callable[[str, str], Path],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    text: str,
+    question: str,
+    told: str,
+) -> None:
+    result = run("index", write(name, text), "--out", tmp_path / "s.kb")
+    assert ("no names were given, so ids are names" in caplog.text) is bool(question)
+    assert told in (run("query", "--kb", tmp_path / "s.kb", question).stdout if question else result.stderr)
+
+
 @pytest.mark.parametrize("option", ["facts", "names", "types", "rdf"])
 def test_a_missing_source_is_named(own: list[str | Path], tmp_path: Path, option: str) -> None:
     result = run("index", *own, f"--{option}", tmp_path / "absent.txt", "--out", tmp_path / "s.kb")

@@ -325,6 +325,14 @@ def test_a_separator_that_is_named_divides_aliases_alone(tmp_path: Path) -> None
         ),
         (["IATA,ICAO,Airport", "MUC,EDDM,Munich"], {}, "id 'IATA'; name 'Airport'; values 'ICAO'"),
         (["Symbol,Element,Group", "Au,Gold,11", "He,Helium,18"], {}, "id 'Symbol'; name 'Element'; values 'Group'"),
+        (
+            ["gene_id,Symbol,description", "7157,TP53,tumor protein p53", "672,BRCA1,repair"], {},
+            "id 'gene_id'; name 'Symbol'; description 'description'",
+        ),
+        (
+            ["HGNC ID,Approved symbol,City", "HGNC:5,A1BG,Ulm", "HGNC:7,A2M,Bonn"], {},
+            "id 'HGNC ID'; name 'Approved symbol'; values 'City'",
+        ),
         (["Land,Symbol", "Ulm,lion", "Tal,bear"], {}, "no id, rows are numbered; name 'Land'; values 'Symbol'"),
         (["id,Name,tag,tag,tag", "1,Ann,p,q,r"], {}, "id 'id'; name 'Name'; values 'tag', 'tag 2', 'tag 3'"),
     ],

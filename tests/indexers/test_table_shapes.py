@@ -141,6 +141,11 @@ def test_a_head_that_is_a_cell_below_is_noted(tmp_path: Path, lines: list[str], 
     assert any("is the header missing" in note for note in Table(tmp_path / "t.csv", lines).notes) is noted
 
 
+def test_the_header_that_facts_lack_is_told(tmp_path: Path) -> None:
+    lines = ["Ann Lee,born in,Bonn", "Ann Lee,works in,Kiel", "Bob Ray,born in,Kiel"]
+    assert any("subject,relation,object" in note for note in Table(tmp_path / "t.csv", lines).notes)
+
+
 SAP = """28.11.2026       Dynamic List Display      1
 ---------------------------------
 |Part   |Description |Plant|Stock |
