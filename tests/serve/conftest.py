@@ -1,5 +1,6 @@
 """Servers for tests: the application in this process, and the command in its own process."""
 
+import asyncio
 import os
 import re
 import shutil
@@ -11,9 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+import httpx2
 import pytest
+from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from kbtools.serve.app import create_app
@@ -64,10 +67,61 @@ def announced(process: subprocess.Popen[bytes], log: Path) -> str:
     raise AssertionError(log.read_text())
 
 
+class LoopTransport(httpx2.BaseTransport):
+    """Requests to an application in an event loop of this thread."""
+
+    def __init__(self, app: Starlette, loop: asyncio.Runner) -> None:
+        self.loop, self.transport = loop, httpx2.ASGITransport(app, client=("testclient", 50000))
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        return self.loop.run(self.answer(request))
+
+    async def answer(self, request: httpx2.Request) -> httpx2.Response:
+        answer = await self.transport.handle_async_request(request)
+        return httpx2.Response(answer.status_code, headers=answer.headers, content=await answer.aread())
+
+
+class LoopClient(TestClient):
+    """A client whose application runs in this thread, and only during requests.
+
+    `TestClient` changes threads eight times a request, which takes longer than most answers.
+    """
+
+    app: Starlette
+
+    def __enter__(self) -> Self:
+        self.loop, self.ended = asyncio.Runner(), asyncio.Event()
+        self._transport = LoopTransport(self.app, self.loop)
+        self.loop.run(self.start())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.loop.run(self.stop())
+        self.loop.close()
+
+    async def start(self) -> None:
+        started = asyncio.Event()
+        self.life = asyncio.create_task(self.live(started))
+        await started.wait()
+
+    async def live(self, started: asyncio.Event) -> None:
+        """Start and end the application in one task, as its own tasks need."""
+        try:
+            async with self.app.router.lifespan_context(self.app):
+                started.set()
+                await self.ended.wait()
+        finally:
+            started.set()
+
+    async def stop(self) -> None:
+        self.ended.set()
+        await self.life
+
+
 @pytest.fixture(scope="session")
 def client(sample_path: Path) -> Iterator[TestClient]:
     """Yield a client of the application over the sample, in this process."""
-    with TestClient(create_app(ServeSettings(kbs=(str(sample_path),)))) as session:
+    with LoopClient(create_app(ServeSettings(kbs=(str(sample_path),)))) as session:
         yield session
 
 

@@ -70,7 +70,12 @@ extensions = st.fixed_dictionaries(
     },
 )
 
-many = settings(max_examples=1_300, deadline=None, suppress_health_check=list(HealthCheck))
+POSTED = [endpoint for endpoint in ENDPOINTS if endpoint.post]
+
+
+def requests(number: int, *, of_each: int = 1) -> settings:
+    """Return the settings for a number of requests, when each example makes `of_each`: drawing one takes longest."""
+    return settings(max_examples=-(-number // of_each), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def encoded(record: object) -> bytes:
@@ -102,43 +107,42 @@ def path_of(endpoint: Any, entity_id: str) -> str:
     return endpoint.path.replace("{id}", entity_id)
 
 
-@many
-@given(st.sampled_from([endpoint for endpoint in ENDPOINTS if endpoint.post]), objects | values)
-def test_any_body_is_answered_or_refused(client: TestClient, endpoint: Any, body: object) -> None:
-    check(client.post(endpoint.path, content=encoded(body)))
+@requests(1_300, of_each=len(POSTED))
+@given(objects | values)
+def test_any_body_is_answered_or_refused(client: TestClient, body: object) -> None:
+    for endpoint in POSTED:
+        check(client.post(endpoint.path, content=encoded(body)))
 
 
-@many
-@given(st.sampled_from(ENDPOINTS), st.dictionaries(st.sampled_from(NAMES) | texts, texts, max_size=4))
-def test_any_address_is_answered_or_refused(client: TestClient, endpoint: Any, parameters: dict[str, str]) -> None:
-    check(client.get(path_of(endpoint, "m.042xh"), params=whole(parameters)))
+@requests(1_300, of_each=len(ENDPOINTS))
+@given(st.dictionaries(st.sampled_from(NAMES) | texts, texts, max_size=4))
+def test_any_address_is_answered_or_refused(client: TestClient, parameters: dict[str, str]) -> None:
+    for endpoint in ENDPOINTS:
+        check(client.get(path_of(endpoint, "m.042xh"), params=whole(parameters)))
 
 
-@many
-@given(st.dictionaries(st.sampled_from(["q0", "q1"]), queries | values, max_size=2) | values, st.booleans())
-def test_any_batch_is_answered_or_refused(client: TestClient, batch: object, as_form: bool) -> None:
+@requests(1_300, of_each=2)
+@given(st.dictionaries(st.sampled_from(["q0", "q1"]), queries | values, max_size=2) | values)
+def test_any_batch_is_answered_or_refused(client: TestClient, batch: object) -> None:
     text = json.dumps(batch)
-    check(
-        client.post("/reconcile", data={"queries": text})
-        if as_form
-        else client.post("/reconcile", content=text, headers={"content-type": "application/json"})
-    )
+    check(client.post("/reconcile", data={"queries": text}))
+    check(client.post("/reconcile", content=text, headers={"content-type": "application/json"}))
 
 
-@many
+@requests(1_300)
 @given(extensions | values)
 def test_any_extension_is_answered_or_refused(client: TestClient, extension: object) -> None:
     check(client.post("/reconcile", data={"extend": json.dumps(extension)}))
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    st.sampled_from(["suggest/entity", "suggest/type", "suggest/property", "flyout/entity", "flyout/type", "properties",
-                     "preview", "suggest/planet"]),
-    st.dictionaries(st.sampled_from(["prefix", "cursor", "id", "type", "limit", "callback"]), texts, max_size=3),
-)  # fmt: skip
-def test_any_suggestion_is_answered_or_refused(client: TestClient, path: str, parameters: dict[str, str]) -> None:
-    check(client.get(f"/reconcile/{path}", params=whole(parameters)))
+SUGGESTIONS = "suggest/entity suggest/type suggest/property flyout/entity flyout/type properties preview suggest/planet"
+
+
+@requests(400, of_each=len(SUGGESTIONS.split()))
+@given(st.dictionaries(st.sampled_from(["prefix", "cursor", "id", "type", "limit", "callback"]), texts, max_size=3))
+def test_any_suggestion_is_answered_or_refused(client: TestClient, parameters: dict[str, str]) -> None:
+    for path in SUGGESTIONS.split():
+        check(client.get(f"/reconcile/{path}", params=whole(parameters)))
 
 
 @st.composite
@@ -161,7 +165,7 @@ long_texts = st.builds(
 )
 
 
-@settings(max_examples=1_000, deadline=None, suppress_health_check=list(HealthCheck))
+@requests(1_000)
 @given(own_parameters())
 def test_any_value_of_a_parameter_is_answered_or_refused(
     client: TestClient, asked: tuple[Any, str, dict[str, Any]]
@@ -174,17 +178,17 @@ def test_any_value_of_a_parameter_is_answered_or_refused(
         check(client.get(path, params=whole(parameters)))
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@requests(400, of_each=1 + len(POSTED))
 @given(
-    st.sampled_from(["/reconcile", *[endpoint.path for endpoint in ENDPOINTS if endpoint.post]]),
     st.binary(max_size=60) | st.builds(lambda text: b"queries=" + text, st.binary(max_size=40)),
     st.sampled_from(["application/json", "application/x-www-form-urlencoded", "multipart/form-data", "json;charset=x"]),
 )  # fmt: skip
-def test_any_bytes_are_answered_or_refused(client: TestClient, path: str, body: bytes, kind: str) -> None:
-    check(client.post(path, content=body, headers={"content-type": kind}))
+def test_any_bytes_are_answered_or_refused(client: TestClient, body: bytes, kind: str) -> None:
+    for path in ("/reconcile", *[endpoint.path for endpoint in POSTED]):
+        check(client.post(path, content=body, headers={"content-type": kind}))
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@requests(400)
 @given(
     st.sampled_from(["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]),
     st.sampled_from(["/", "/api/entity/", "/reconcile/", "/reconcile/flyout/", "/sample/", "/sample/api/", "/no/"]),
@@ -198,7 +202,7 @@ def test_any_path_is_answered_or_refused(client: TestClient, method: str, path: 
         check(answer)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@requests(300)
 @given(
     st.dictionaries(st.sampled_from(["jsonrpc", "id", "method", "params", "other"]), values, max_size=5)
     | st.fixed_dictionaries(
