@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import EntryPoint, EntryPoints, PackageNotFoundError, distribution, entry_points
+from importlib.metadata import Distribution, EntryPoint, EntryPoints, PackageNotFoundError, distribution, entry_points
 from importlib.util import find_spec
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -66,7 +66,7 @@ def list_offers() -> list[Offer]:
         Offer(
             point.name,
             kind,
-            f"{point.dist.name} {point.dist.version}" if point.dist else "unknown",
+            _shown(point.dist) if point.dist else "unknown",
             target(point),
             needs(point),
         )
@@ -74,6 +74,12 @@ def list_offers() -> list[Offer]:
         for points in list_plugins(group).values()
         for point in points
     ]
+
+
+@functools.cache
+def _shown(home: Distribution) -> str:
+    """Return the name and version of a distribution, cached since reading them takes a millisecond."""
+    return f"{home.name} {home.version}"
 
 
 def list_plugins(group: str) -> dict[str, list[EntryPoint]]:

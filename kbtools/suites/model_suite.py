@@ -4,6 +4,7 @@ A ranker learns from candidates in which one feature marks the gold one, with no
 tagger and random vectors.
 """
 
+import functools
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -70,13 +71,15 @@ def _untrained_claims(name: str, plugin: Callable[[Sequence[str]], Any]) -> list
 
 
 def _relation_claims(name: str, make: Callable[[], Any]) -> list[Claim]:
-    def score(batch: list[MarkedQuestion]) -> NDArray[np.float64]:
+    model = functools.cache(make)
+
+    def score(batch: list[MarkedQuestion], make: Callable[[], Any] = model) -> NDArray[np.float64]:
         return as_scores(make().score(batch), scorer=name, shape=(len(batch), len(world().relations)))
 
     return [
         ("a finite score for every relation of every question", lambda: score(marked_questions()) is not None),
-        *batch_claims("score", score),
-        ("no questions, no scores", lambda: np.size(make().score([])) == 0),
+        *batch_claims("score", score, lambda batch: score(batch, make)),
+        ("no questions, no scores", lambda: np.size(model().score([])) == 0),
     ]
 
 
@@ -129,19 +132,19 @@ def _score_all(name: str, scorer: Any, questions: list[MarkedQuestion]) -> NDArr
 
 
 def _subject_claims(name: str, make: Callable[[], Any]) -> list[Claim]:
-    questions, subjects = marked_questions(), _every_subject()
+    model, questions, subjects = functools.cache(make), marked_questions(), _every_subject()
 
     def score(batch: list[MarkedQuestion]) -> NDArray[np.float64]:
-        return _score_all(name, make(), batch)
+        return _score_all(name, model(), batch)
 
     def score_subjects(rows: NDArray[np.uint32]) -> NDArray[np.float64]:
         which = np.zeros(len(rows), dtype=np.int64)
-        scores = make().score(questions[:1], which=which, subjects=rows)
+        scores = model().score(questions[:1], which=which, subjects=rows)
         return as_scores(scores, scorer=name, shape=(len(rows),))
 
     return [
         ("a finite score for every subject of every question", lambda: score(questions) is not None),
-        *batch_claims("score", score),
+        *batch_claims("score", score, lambda batch: _score_all(name, make(), batch)),
         (
             "the order of subjects changes no score",
             lambda: close(score_subjects(subjects), score_subjects(subjects[::-1])[::-1]),
@@ -191,11 +194,11 @@ def check_tagger(name: str) -> Iterator[str]:
 
 
 def _tagger_claims(make: Callable[[], Any]) -> list[Claim]:
-    questions = marked_questions()
+    model, questions = functools.cache(make), marked_questions()
     endless = MarkedQuestion(Question.read("texas " + "and so on " * MOST_WORDS), 0, 0)
 
     def tag(batch: list[MarkedQuestion]) -> list[NDArray[np.float64]]:
-        return _spans_of(make(), batch)
+        return _spans_of(model(), batch)
 
     return [
         (
@@ -211,7 +214,7 @@ def _tagger_claims(make: Callable[[], Any]) -> list[Claim]:
             "the probabilities of a question's spans add up to 1 at most",
             lambda: all(np.exp(span).sum() <= 1 + TOLERANCE for span in tag(questions)),
         ),
-        *batch_claims("span", tag),
+        *batch_claims("span", tag, lambda batch: _spans_of(make(), batch)),
         ("no questions, no spans", lambda: tag([]) == []),
         (
             f"of a longer question the first {MOST_WORDS} words are read",
