@@ -66,6 +66,14 @@ _RECORDS = {
     ),
     "RIS": (re.compile(rb"TY  - \w+"), "export the references as .csv, as Zotero does"),
     "vCard": (re.compile(rb"BEGIN:VCARD\s"), "export the contacts as .csv"),
+    "a PDF": (re.compile(rb"%PDF-"), "copy its table into a spreadsheet program and save it as .csv"),
+    "SQL": (
+        re.compile(
+            rb"(?i)(?:\s|--[^\n]*\n|/\*[^*]*\*/;?|(?:SET|BEGIN|PRAGMA|USE|SELECT PG_CATALOG)\b[^\n]*;)*"
+            rb"(?:CREATE (?:TABLE|DATABASE|SCHEMA)|DROP TABLE|INSERT INTO|LOCK TABLES) +\S"
+        ),
+        "load it into a database, sqlite3 NEW.db < FILE, and select its rows with --table NEW.db --query",
+    ),
     "YAML": (re.compile(rb"(?:---\s*\n)?- \w+: [^\n]*\n  \w+:"), "convert it to JSON: yq -o json FILE"),
 }
 """Formats of records other than tables: how each begins, and how to make a table of it."""
@@ -174,6 +182,8 @@ def _shown(line: bytes) -> str:
 
 def refuse_foreign(path: Path, start: bytes) -> None:
     """Raise WrongFormat for text in a wide encoding, a web page (usually a dead link), or another format."""
+    if start[257:262] == b"ustar":
+        raise WrongFormat.at(path, "found a tar archive, expected text; unpack it")
     if encoding := wide_encoding(start):
         cure = f"convert it with: iconv -f {encoding} -t UTF-8"
         raise WrongFormat.at(path, f"found {encoding}, expected UTF-8; {cure}", line=1)

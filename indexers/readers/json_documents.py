@@ -26,6 +26,8 @@ _WRAPPERS = frozenset({"attributes", "properties", "fields", "_source", "node"})
 _TERM = frozenset({"type", "value", "xml:lang", "datatype"})
 """The fields of a value in the results of a SPARQL query."""
 
+_SPACE = re.compile(r"\s*")
+
 _NAMING = ("name", "label", "title", "value", "id")
 """The fields that stand for an object in a list."""
 
@@ -53,7 +55,7 @@ def as_json_lines(blocks: Iterable[Block], path: Path) -> Iterator[Block]:
             raise WrongFormat.at(path, f"a JSON document of over {_LARGEST >> 20} MiB; {cure}")
         read.append(block)
     try:
-        document = json.loads(b"".join(block.text for block in read).removeprefix(BOM))
+        document = _parsed(b"".join(block.text for block in read).removeprefix(BOM).decode(errors="surrogatepass"))
     except (ValueError, RecursionError) as error:
         if first.text.lstrip().startswith(b"["):
             raise WrongFormat.at(path, f"found JSON that cannot be read ({error}); fix the file") from error
@@ -71,6 +73,18 @@ def as_json_lines(blocks: Iterable[Block], path: Path) -> Iterator[Block]:
         raise WrongFormat.at(path, "found JSON without a list of objects; write one object per line, with its fields")
     lines = (json.dumps(dict(fields_of(record)), ensure_ascii=False) for record in records)
     yield Block("".join(f"{line}\n" for line in lines).encode(errors="surrogatepass"), 1)
+
+
+def _parsed(text: str) -> Any:
+    """Return the document in a text; documents one after another, as `jq` prints them, are a list."""
+    documents: list[Any] = []
+    start = len(text) - len(text.lstrip())
+    while start < len(text) or not documents:
+        document, end = json.JSONDecoder().raw_decode(text, start)
+        documents.append(document)
+        space = _SPACE.match(text, end)
+        start = space.end() if space else end
+    return documents if len(documents) > 1 else documents[0]
 
 
 def _records(document: Any, depth: int) -> list[dict[str, Any]]:

@@ -57,6 +57,13 @@ def test_the_largest_list_of_a_document_is_its_rows(document: Any, indent: int |
     assert records(document, indent) == BRIDGES
 
 
+@pytest.mark.parametrize("between", ["", "\n", "\n\n  "])
+def test_objects_one_after_another_are_rows(between: str) -> None:
+    text = between.join(json.dumps(bridge, indent=2) for bridge in BRIDGES) + between
+    blocks = as_json_lines([Block(text.encode(), 1)], Path("d.json"))
+    assert [json.loads(line) for block in blocks for line in block.text.splitlines()] == BRIDGES
+
+
 def test_fields_of_objects_in_an_object_are_called_by_their_keys() -> None:
     record = {"id": "b1", "attributes": {"name": "Olm Bridge", "height": {"value": 12, "unit": "m"}}}
     assert records([record]) == [{"id": "b1", "name": "Olm Bridge", "height": 12, "height unit": "m"}]

@@ -297,6 +297,9 @@ def test_utf_16_without_its_mark_is_known_by_its_empty_halves(tmp_path: Path, en
         ("k.ris", b"TY  - BOOK\nTI  - Bolts\nER  - \n", ":1: found RIS, .* export the references as .csv"),
         ("k.vcf", b"BEGIN:VCARD\r\nFN:Ann\r\n", ":1: found vCard, .* export the contacts as .csv"),
         ("k.yaml", b"- name: Ann\n  city: Bonn\n", ":1: found YAML, .* yq -o json"),
+        ("k.pdf", b"%PDF-1.7\n%\xe2\xe3\n", ":1: found a PDF, .* save it as .csv"),
+        ("k.sql", b"-- dump\nSET names utf8;\nCREATE TABLE t (id int);\n", ":1: found SQL, .* sqlite3 NEW.db < FILE"),
+        ("k.tar", b"t.csv".ljust(257, b"\0") + b"ustar\0", "found a tar archive, expected text; unpack it"),
         ("k.obo", b"format-version: 1.2\n", ":1: found OBO, expected RDF; convert it with: robot convert"),
     ],
 )
