@@ -137,7 +137,7 @@ async def _openapi(request: Request) -> Response:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return http_error_response(error.status_code, error.detail, dict(error.headers or {}))
+    return http_error_response(error.status_code, error.detail, error.headers or {})
 
 
 _PAGE = files("kbtools.serve").joinpath("page.html").read_bytes()

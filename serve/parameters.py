@@ -54,7 +54,7 @@ async def read_parameters(request: "Request", kind: type[Struct]) -> dict[str, A
 def parameter_schemas(kind: type[Struct]) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Return the schema of each parameter of a struct, and the names of the required ones."""
     described = schema(kind)["$defs"][kind.__name__]
-    return described["properties"], described.get("required", [])
+    return described["properties"], described["required"]
 
 
 def _fault_of(name: str, value: Any, expected: dict[str, Any], message: str) -> BadArgument | RequestTooLarge:

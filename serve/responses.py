@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -89,8 +90,8 @@ def error_response(request: Request, error: Exception) -> Response:
     return response
 
 
-def http_error_response(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+def http_error_response(status: int, detail: str, headers: Mapping[str, str]) -> Response:
     """Answer with an HTTP error such as an unknown path or method."""
     response = json_response({"error": {"kind": "HTTPError", "message": detail.lower()}}, status)
-    response.headers.update(headers or {})
+    response.headers.update(headers)
     return response

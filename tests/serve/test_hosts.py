@@ -2,13 +2,17 @@
 
 import functools
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from starlette.datastructures import Headers
 from starlette.testclient import TestClient
 
-from kbtools.serve.access import hosts_answered
+from kbtools.errors import RequestForbidden
+from kbtools.serve.access import HostGuard, hosts_answered
 from kbtools.serve.app import create_app
 from kbtools.serve.settings import ServeSettings
 from tests.serve.conftest import RunningServer
@@ -18,9 +22,19 @@ CROSS_SITE = {"sec-fetch-site": "cross-site", "sec-fetch-dest": "script"}
 REFINE = {"sec-fetch-site": "same-site", "sec-fetch-dest": "script"}
 
 
-def client(sample: Path, address: str, *, allowed: tuple[str, ...] = (), cors: tuple[str, ...] = ()) -> TestClient:
-    settings = ServeSettings(kbs=(str(sample),), hosts=hosts_answered(address, allowed), cors=cors)
-    return TestClient(create_app(settings), base_url="http://127.0.0.1:8000")
+NAMED = ("kb.example.org",)
+
+
+@pytest.fixture(scope="module")
+def app_of(sample_path: Path) -> Callable[..., TestClient]:
+    """Return a function for the client of a server with an address, names and origins that it allows, each once."""
+
+    @functools.cache
+    def client(address: str, *, allowed: tuple[str, ...] = (), cors: tuple[str, ...] = ()) -> TestClient:
+        settings = ServeSettings(kbs=(str(sample_path),), hosts=hosts_answered(address, allowed), cors=cors)
+        return TestClient(create_app(settings), base_url="http://127.0.0.1:8000")
+
+    return client
 
 
 @pytest.mark.parametrize(
@@ -45,16 +59,20 @@ def client(sample: Path, address: str, *, allowed: tuple[str, ...] = (), cors: t
         ("[localhost]", 403),
     ],
 )
-def test_a_server_of_this_machine_answers_to_its_names_alone(sample_path: Path, host: str, status: int) -> None:
-    answer = client(sample_path, "127.0.0.1", allowed=("kb.example.org",)).get("/api/info", headers={"host": host})
+def test_a_server_of_this_machine_answers_to_its_names_alone(
+    app_of: Callable[..., TestClient], host: str, status: int
+) -> None:
+    answer = app_of("127.0.0.1", allowed=NAMED).get("/health", headers={"host": host})
 
     assert answer.status_code == status
     assert status == 200 or "--allowed-host" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(("address", "allowed"), [("192.168.0.2", ()), ("0.0.0.0", ()), ("127.0.0.1", ("*",))])
-def test_a_server_of_a_network_answers_to_any_name(sample_path: Path, address: str, allowed: tuple[str, ...]) -> None:
-    answer = client(sample_path, address, allowed=allowed).get("/health", headers={"host": "kb.example.org"})
+def test_a_server_of_a_network_answers_to_any_name(
+    app_of: Callable[..., TestClient], address: str, allowed: tuple[str, ...]
+) -> None:
+    answer = app_of(address, allowed=allowed).get("/health", headers={"host": "kb.example.org"})
 
     assert answer.status_code == 200
 
@@ -70,14 +88,22 @@ def test_a_server_of_a_network_answers_to_any_name(sample_path: Path, address: s
     ids=["another site", "every site allowed", "OpenRefine on this machine", "a public name"],
 )
 def test_a_page_of_another_site_gets_no_script_from_this_machine(
-    sample_path: Path, headers: dict[str, str], cors: tuple[str, ...], status: int
+    app_of: Callable[..., TestClient], headers: dict[str, str], cors: tuple[str, ...], status: int
 ) -> None:
-    server = client(sample_path, "127.0.0.1", allowed=("kb.example.org",), cors=cors)
+    server = app_of("127.0.0.1", allowed=NAMED, cors=cors)
 
     answer = server.get("/reconcile", params={"callback": "read"}, headers=headers)
 
     assert answer.status_code == status
     assert status == 200 or "sample" not in answer.text
+
+
+@pytest.mark.parametrize("any_site", [False, True])
+def test_scripts_of_this_machine_are_for_other_sites_if_every_site_is_allowed(any_site: bool) -> None:
+    guard = HostGuard(Mock(), hosts=(), any_site=any_site)
+
+    with nullcontext() if any_site else pytest.raises(RequestForbidden, match=r"--cors '\*'"):
+        guard.check(Headers({"host": "localhost", **CROSS_SITE}))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +145,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("origin", OTHERS.values(), ids=OTHERS)
 def test_a_page_of_another_origin_reads_nothing(app_of: Callable[..., TestClient], origin: str) -> None:
-    answers = ask_across(app_of(("https://one.example", PAGE)), origin)
+    answers = ask_across(app_of("0.0.0.0", cors=("https://one.example", PAGE)), origin)
 
     assert {answer.headers.get("access-control-allow-origin") for answer in answers} == {None}
     assert {answer.headers.get("access-control-allow-credentials") for answer in answers} == {None}
@@ -129,16 +155,10 @@ def test_a_page_of_another_origin_reads_nothing(app_of: Callable[..., TestClient
 def test_a_page_of_an_origin_that_is_named_reads_answers(
     app_of: Callable[..., TestClient], cors: tuple[str], allowed: str
 ) -> None:
-    answers = ask_across(app_of(cors), PAGE)
+    answers = ask_across(app_of("0.0.0.0", cors=cors), PAGE)
 
     assert {answer.headers.get("access-control-allow-origin") for answer in answers} == {allowed}
     assert {answer.headers.get("access-control-allow-credentials") for answer in answers} == {None}
-
-
-@pytest.fixture(scope="module")
-def app_of(sample_path: Path) -> Callable[..., TestClient]:
-    """Return what makes a client of a server by the origins that it allows, each once."""
-    return functools.cache(lambda cors: client(sample_path, "0.0.0.0", cors=cors))
 
 
 def ask_across(asking: TestClient, origin: str) -> list[Any]:

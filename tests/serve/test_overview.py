@@ -70,13 +70,16 @@ def test_each_relation_is_asked_about_once_those_of_entities_with_most_facts_fir
         ("m.3", "maker", "m.8"),
         *(("m.4", "reader", f"m.6{place}") for place in range(4)),
         ("m.5", "pilot", "m.8"),
+        ("m.6", "captain", "m.8"),
     )
     names = (("m.1", "Amber Kite"), ("m.2", "Blue Kite"), ("m.3", "Coral Kite"), ("m.4", "Dusk Kite"), ("m.5", LONG))
+    names = (*names, ("m.6", LONG[1:]))
 
     overview = overview_of(make_kb, new_world(facts, names))
 
     assert (len(LONG), overview["types"], overview["languages"]) == (41, [], [])
     assert sorted(overview["questions"]) == [
+        f"what is the captain of {LONG[1:]}?",
         "what is the colour of Amber Kite?",
         "what is the maker of Coral Kite?",
         "what is the owner of Amber Kite?",

@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import logging
+import os
 import resource
 import signal
 import socket
@@ -15,9 +17,12 @@ from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
+from starlette.testclient import TestClient
 
 from kbtools.cli.main import main
-from kbtools.serve.server import _BoundedProtocol, listen, raise_open_files
+from kbtools.serve.app import prepare_process
+from kbtools.serve.server import _BoundedProtocol, listen, raise_open_files, run_server
+from kbtools.serve.settings import ServeSettings
 from tests.serve.conftest import KBTOOLS, RunningServer, announced, serving
 
 QUESTION = "/api/query?question=who+wrote+it&top=1"
@@ -211,6 +216,43 @@ def test_a_connection_sends_each_packet_at_once() -> None:
         connection, _ = listener.accept()
         with connection:
             assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_it_listens_on_the_first_address_of_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    addresses = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0)) for address in ("127.0.0.1", "127.0.0.2")]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *name, **kind: addresses)
+
+    with listen("kb.example.org", 0) as listener:
+        assert listener.getsockname()[0] == "127.0.0.1"
+
+
+@pytest.mark.parametrize(("host", "address"), [("localhost", "http://localhost:"), ("::1", "http://[::1]:")])
+def test_one_process_announces_its_address_and_shares_no_metrics(
+    sample_path: Path, host: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kbtools.serve.server.listen", lambda host, port: socket.create_server(("127.0.0.1", 0)))
+    monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: None)
+    monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: None)
+    monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR", raising=False)
+    addresses: list[str] = []
+
+    run_server(ServeSettings(kbs=(str(sample_path),)), host=host, port=0, workers=1, announce=addresses.append)
+
+    assert [announced.startswith(address) for announced in addresses] == [True]
+    assert "PROMETHEUS_MULTIPROC_DIR" not in os.environ
+
+
+def test_a_process_logs_its_requests(
+    client: TestClient, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: None)
+    caplog.set_level(logging.WARNING, "kbtools.serve")
+    caplog.handler.setLevel(logging.INFO)
+
+    prepare_process()
+    client.get("/health")
+
+    assert "GET /health 200" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -159,6 +159,14 @@ def test_an_entity_gets_an_id_from_the_threshold_on(sample_path: Path, threshold
     assert [candidate["id"] for candidate in ent._.kbtools] == ["m.078ffw"]
 
 
+def test_the_threshold_itself_is_enough(ruled: Any) -> None:
+    ruled.get_pipe("kbtools_linker").threshold = 1.0
+
+    (ent,) = ruled("Stephen King").ents
+
+    assert (ent.kb_id_, ent._.kbtools[0]["prior"]) == ("m.0jt90f5", 1.0)
+
+
 def test_a_name_that_is_only_similar_is_less_certain(sample_path: Path) -> None:
     pipeline = spacy.blank("en")
     pipeline.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": "Stephen Kingg"}])
