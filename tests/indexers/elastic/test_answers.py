@@ -137,3 +137,5 @@ def test_deleted_documents_are_dropped_once_no_copy_needs_them(
     assert dropped is not None
     assert dropped.count > 0
     assert merged == [2]
+    # The merge is looked at until it is done, and not again.
+    assert sum(path.startswith("/_tasks/") for path in server.paths()) == 1 + len(slept) - merged[0]

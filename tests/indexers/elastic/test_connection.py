@@ -64,7 +64,7 @@ def test_a_secret_that_cannot_be_read_is_named_by_its_file(tmp_path: Path, conte
 
 
 def test_certificates_must_exist(tmp_path: Path) -> None:
-    with pytest.raises(WrongFormat, match="no such file"):
+    with pytest.raises(WrongFormat, match=r"none\.pem: no such file; .* KBTOOLS_ELASTICSEARCH_CA_FILE"):
         read_connection(None, {"KBTOOLS_ELASTICSEARCH_CA_FILE": str(tmp_path / "none.pem")})
 
 

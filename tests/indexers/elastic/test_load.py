@@ -504,7 +504,7 @@ def test_rejected_documents_are_kept_counted_and_fail_the_run(
         odd = {
             "type": "mapper_parsing_exception",
             "reason": "failed",
-            "caused_by": {"type": "x_content", "reason": "odd"},
+            "caused_by": {"type": "x_content", "reason": "odd: \u0141"},
         }
         large = {"type": "illegal_argument_exception", "reason": "Limit of total fields [100] has been exceeded"}
         items = [{"index": {"status": 400, "error": odd}}, {"index": {"status": 400, "error": large}}]
@@ -517,6 +517,7 @@ def test_rejected_documents_are_kept_counted_and_fail_the_run(
         load_sample(on=connect(server.url), batch=123, in_flight=2)
     lines = [json.loads(line) for line in (tmp_path / "rejected.jsonl").read_text().splitlines()]
     assert caught.value.facts["rejected"] == len(lines) == 12
+    assert "odd: \u0141" in (tmp_path / "rejected.jsonl").read_text(encoding="utf-8")
     assert len(caught.value.facts["kinds"]) == 2
     assert {"_id", "reason", "document"} == set(lines[0])
     assert states(cluster, kb_name) == [(1, "unfinished")]

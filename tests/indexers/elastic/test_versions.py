@@ -89,7 +89,8 @@ def test_contents_and_merged_ids_are_the_same_in_blocks(albums: EmbeddedKB, monk
     whole = list(reader.contents(range(3)))
 
     assert [len(content.get("merged", ())) for content in whole] == [0, 1, 2]
-    assert {row: len(ids) for row, ids in reader.merged_ids(1, 3).items()} == {1: 1, 2: 2}
+    merged = [reader.merged_ids(*rows) for rows in ((1, 2), (2, 3))]
+    assert [{row: len(ids) for row, ids in some.items()} for some in merged] == [{1: 1}, {2: 2}]
     for size in (1, 2):
         monkeypatch.setattr(folder_contents, "_BLOCK", size)
         assert list(reader.contents(range(3))) == whole

@@ -141,6 +141,12 @@ def test_what_is_not_there_to_be_removed_is_counted_with_the_first(folder: Path,
     }
 
 
+def test_all_facts_and_types_that_are_not_there_are_missed_at_their_entity(folder: Path) -> None:
+    result = kbtools.update(folder, add=[{"id": "m.0two", "remove": {"facts": True, "types": True}}])
+
+    assert {missing.kind: missing.first for missing in result.missing} == {"facts": "m.0two", "types": "m.0two"}
+
+
 def test_what_is_remembered_of_changed_names_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder_kb, "CACHED_FORMS", 3)
     kbtools.update(folder, add=[{"id": f"m.0new{number}", "names": [f"new {number}"]} for number in range(9)])
@@ -212,7 +218,7 @@ def test_the_same_changes_in_other_updates_are_the_same_content(folder: Path, tm
         ('{"names": ["x"]}', "no id"),
         ('{"id": 7, "names": ["x"]}', "no id"),
         ('{"id": " ", "names": ["x"]}', "expected text"),
-        ('{"id": "x", "nmaes": ["x"]}', "unknown field 'nmaes'"),
+        ('{"id": "x", "nmaes": ["x"]}', "unknown field 'nmaes'; known: aliases, description, facts"),
         ('{"subject": "x", "relation": "r", "object": "y"}', "others to facts or names"),
         ('{"id": "x", "names": 7}', "expected a text or a list"),
         ('{"id": "x", "names": [7]}', "expected text"),
