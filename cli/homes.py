@@ -1,7 +1,7 @@
 """The place of a knowledge base, a folder or a cluster, and the function that opens it."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
@@ -41,23 +41,11 @@ class Elasticsearch:
 
     url: str
 
-    @contextmanager
-    def connect(self) -> "Iterator[Cluster]":
+    def connect(self) -> "AbstractContextManager[Cluster]":
         """Connect to the cluster, check that its version is supported, and disconnect at the end."""
-        cluster = self.open()
-        try:
-            yield cluster
-        finally:
-            cluster.close()
+        from kbtools.indexers.elastic.cluster import connected
 
-    def open(self) -> "Cluster":
-        """Connect to the cluster as `connect` does, until the process ends."""
-        from kbtools.indexers.elastic.cluster import Cluster
-        from kbtools.indexers.elastic.connection import read_connection
-
-        cluster = Cluster(read_connection(self.url))
-        cluster.greet()
-        return cluster
+        return connected(self.url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +66,8 @@ class Home:
         else:
             folder = models_folder(models)
             open_cluster = load_class(BACKENDS, "elasticsearch")
-            answerer = Answerer(open_cluster(str(self.path), self.elasticsearch.open()), models=folder, **parts)
+            kb = open_cluster(str(self.path), url=self.elasticsearch.url)
+            answerer = Answerer(kb, models=folder, **parts)
         return answerer.in_languages(lang)
 
     def open_intact(self, **parts: Any) -> Answerer:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbtools.answering.answerer import Answerer, models_folder, open_kb
 from kbtools.entry_points import BACKENDS, load_class
@@ -18,9 +18,6 @@ from kbtools.serve.overview import make_overview
 from kbtools.serve.settings import ServeSettings
 from kbtools.serve.vocabulary import Vocabulary
 from kbtools.storage import folder_identity
-
-if TYPE_CHECKING:
-    from kbtools.indexers.elastic.cluster import Cluster
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +127,10 @@ class ClusterIdentity:
     """
 
     def __init__(self, kb: str, settings: ServeSettings) -> None:
-        self.kb, self.cluster = kb, _connect(settings)
+        from kbtools.indexers.elastic.cluster import Cluster
+        from kbtools.indexers.elastic.connection import read_connection
+
+        self.kb, self.cluster = kb, Cluster(read_connection(settings.elasticsearch))
         self.once = replace(self.cluster.patience, total=0.0)
         self.lock = Lock()
         self.asked = -ASKED_AGAIN
@@ -153,19 +153,9 @@ class ClusterIdentity:
         return self.indexes
 
 
-def _connect(settings: ServeSettings) -> "Cluster":
-    """Connect to the configured cluster."""
-    from kbtools.indexers.elastic.cluster import Cluster
-    from kbtools.indexers.elastic.connection import read_connection
-
-    return Cluster(read_connection(settings.elasticsearch))
-
-
 def _open_on_cluster(kb: str, settings: ServeSettings) -> Answerer:
     """Open a knowledge base on a cluster; it keeps the version that is now current."""
-    cluster = _connect(settings)
-    cluster.greet()
-    knowledge_base = load_class(BACKENDS, "elasticsearch")(kb, cluster)
+    knowledge_base = load_class(BACKENDS, "elasticsearch")(kb, url=settings.elasticsearch)
     return Answerer(knowledge_base, models=models_folder(settings.models), **_parts_of(settings))
 
 

@@ -9,6 +9,7 @@ import re
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -21,7 +22,7 @@ from elasticsearch import Elasticsearch
 from elasticsearch.serializer import JsonSerializer
 
 from kbtools.errors import NotAllowed, ServerError, Unreachable, WrongServer
-from kbtools.indexers.elastic.connection import PREFIX, Connection
+from kbtools.indexers.elastic.connection import PREFIX, Connection, read_connection
 
 logger = logging.getLogger(__name__)
 
@@ -153,6 +154,17 @@ class Cluster:
                 client=ours,
             )
         return dict(answer)
+
+
+@contextmanager
+def connected(url: str | None = None) -> Iterator[Cluster]:
+    """Yield the cluster with a URL, by default that of the environment, whose version is supported."""
+    cluster = Cluster(read_connection(url))
+    try:
+        cluster.greet()
+        yield cluster
+    finally:
+        cluster.close()
 
 
 class _Json(JsonSerializer):

@@ -5,8 +5,7 @@ In the copy, the documents of changed entities and of the forms of their names a
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,8 +15,7 @@ from kbtools.answering.records import UpdateResult
 from kbtools.indexers.elastic.build_lock import BuildLock, update_lock
 from kbtools.indexers.elastic.bulk import Sender, read_largest
 from kbtools.indexers.elastic.catalog import head_document, write_lists
-from kbtools.indexers.elastic.cluster import Cluster, Patience
-from kbtools.indexers.elastic.connection import read_connection
+from kbtools.indexers.elastic.cluster import Cluster, Patience, connected
 from kbtools.indexers.elastic.documents import Document, form_documents, key_of_form
 from kbtools.indexers.elastic.entity_changes import EntityChanges, StoredKB, change_entities
 from kbtools.indexers.elastic.inventory import drop_deleted
@@ -88,27 +86,16 @@ def update_on_cluster(
     return result_of(name, draft, skips, manifest.history[-1].counts, manifest.digest)
 
 
-@contextmanager
-def _connected() -> Iterator[Cluster]:
-    """Yield the cluster configured by the environment."""
-    cluster = Cluster(read_connection())
-    try:
-        cluster.greet()
-        yield cluster
-    finally:
-        cluster.close()
-
-
 def update_given(kb: str | Path, sources: Sequence[UpdateSource], *, options: ReadOptions) -> UpdateResult:
     """Update a knowledge base on the cluster configured by the environment."""
-    with _connected() as cluster:
+    with connected() as cluster:
         return update_on_cluster(cluster, str(kb), sources, options=UpdateOptions(options))
 
 
 def compact_given(kb: str | Path, *, memory: str) -> None:
     """Purge a knowledge base's deleted documents from the cluster's disks; `memory` does not apply to it."""
     del memory
-    with _connected() as cluster:
+    with connected() as cluster:
         drop_deleted(cluster, str(kb))
 
 

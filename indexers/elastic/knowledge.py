@@ -64,9 +64,11 @@ class _KnownEntity:
 class ElasticKB(Catalog, BackendDefaults):
     """A knowledge base by its name on a cluster; see `KnowledgeBase` for the contract of each method."""
 
-    def __init__(self, name: str, cluster: Cluster | None = None, *, version: Version | None = None) -> None:
-        """Open the current version, or one that nobody else reads yet."""
-        cluster = cluster or Cluster(read_connection())
+    def __init__(
+        self, name: str, cluster: Cluster | None = None, *, url: str | None = None, version: Version | None = None
+    ) -> None:
+        """Open the current version, or one that nobody else reads yet; connect to a URL if no cluster is given."""
+        cluster = cluster or Cluster(read_connection(url))
         self.version = version or _open_version(cluster, str(name))
         super().__init__(cluster, str(name), self.version.indexes[ENTITIES])
         self.searches = Searches(cluster, self.name)
