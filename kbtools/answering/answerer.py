@@ -20,7 +20,7 @@ from kbtools.answering.records import Entity, Facts, LinkedText, LookupResult
 from kbtools.answering.result_writing import fetch_objects, write_result
 from kbtools.answering.results import Result
 from kbtools.answering.running_text import CANDIDATES, THRESHOLD, TextLinker
-from kbtools.answering.scope import in_scope
+from kbtools.answering.scope import in_scope, prefer_suited
 from kbtools.entry_points import BACKENDS, construct, import_object, load_class
 from kbtools.errors import BadArgument, KBUnusable, ModelMissing, UnknownDevice
 from kbtools.kb.contract import KnowledgeBase
@@ -36,6 +36,9 @@ from kbtools.ranking.system import System
 from kbtools.ranking.taught import Taught, TaughtQuestion, TaughtScorer, Teaching, prefer_taught, same_text
 from kbtools.text.printable import html_table
 from kbtools.text.question import Question
+
+_TRIED = 10
+"""The candidates among which a relation is looked for that suits the question."""
 
 _MOST_LANGUAGES = 16
 """The number of language choices whose views are cached."""
@@ -270,14 +273,21 @@ class Answerer:
                 return self.both_ways().answer_batches(again, system.first, limits, row)
 
             batches = (or_backwards(self.kb, self.link_confidence, batch, ask_backwards) for batch in forwards)
-        results = (self.judged(result, limits.abstain) for batch in batches for result in batch)
+
+        def ask_more(text: str) -> Result:
+            return next(self.answer_batches(iter([text]), system, Limits(_TRIED, limits.answers, None), row))[0]
+
+        results = (self.judged(result, limits, ask_more) for batch in batches for result in batch)
         return results if self.languages is None else (self.or_fallback(result, options) for result in results)
 
-    def judged(self, result: Result, abstain: float | None) -> Result:
+    def judged(self, result: Result, limits: Limits, ask_more: Callable[[str], Result]) -> Result:
         """Return a result, doubtful if its answers do not fit its question, unless that is taught."""
         if self.taught and same_text(result.question) in self.taught.places:
             return result
-        return in_scope(result, abstain, relations_of=self.reader.relations_of)
+        if not result.inverse:
+            answers_of = partial(self.reader.answers, limit=limits.answers)
+            result = prefer_suited(result, lambda: ask_more(result.question), answers_of)
+        return in_scope(result, limits.abstain, relations_of=self.reader.relations_of)
 
     def or_fallback(self, result: Result, options: QueryOptions) -> Result:
         """Return a result in the languages asked for, or in any language if it has no candidate there."""

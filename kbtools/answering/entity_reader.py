@@ -10,7 +10,8 @@ from kbtools.answering.explaining import MATCHES
 from kbtools.answering.limits import TOP, read_count, read_limit, require_text
 from kbtools.answering.name_candidates import NameCandidates, link_name, link_similar_names, rank_by_name, whole
 from kbtools.answering.records import Entity, EntityMatch, Fact, Facts, LookupResult
-from kbtools.answering.results import Named
+from kbtools.answering.result_writing import write_answers
+from kbtools.answering.results import Answer, Candidate, Named
 from kbtools.errors import UnknownEntity, UnknownType
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id, canonical_property, is_literal, literal_text, other_spellings
@@ -108,6 +109,11 @@ class EntityReader:
     def relations_of(self, entity_id: str) -> set[int]:
         """Return the relations with an entity as subject."""
         return set(self.kb.relations_of(np.array([self.row_of(entity_id)], dtype=np.uint32)).values.tolist())
+
+    def answers(self, candidate: Candidate, *, limit: int | None) -> tuple[tuple[Answer, ...], int]:
+        """Return the first objects of a candidate that is not inverse, and their total."""
+        pair = self.row_of(candidate.subject), self.kb.relations.index(candidate.relation)
+        return write_answers(self.kb, self.kb.objects_of([pair])[0], limit=limit)
 
     def facts(self, entity_id: str, *, reverse: bool, limit: int | None, offset: int) -> Facts:
         """Return facts of an entity in row order; raise UnknownEntity if there is none."""

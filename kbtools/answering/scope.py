@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from kbtools.answering.missing_facts import UNLIKELY
-from kbtools.answering.results import Result
+from kbtools.answering.results import Answer, Candidate, Result
 from kbtools.kb.ids import is_literal, literal_text
 from kbtools.ranking.score import DECIMALS
 from kbtools.text.function_words import AUXILIARIES, QUESTION_WORDS
@@ -37,6 +37,19 @@ _NO_PLACE = re.compile(
 
 _NUMBER = re.compile(r"\d|\b(no|none|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b", re.IGNORECASE)
 
+_AGENT, _PLACE = r"\w(er|or|ist)( ?s)?$|\bby$", r"place|city|town|country|location|address|site"
+_SUITED = {
+    "who": _AGENT,
+    "whom": _AGENT,
+    "whose": _AGENT,
+    "where": _PLACE,
+    "when": r"\b(year|date|time|day)s?\b|\b(on|in)$",
+}
+"""The names of relations that suit a question word."""
+
+_NEAR = 6.0
+"""How much less a suitable relation may score, in natural logarithms: e^6 is 400."""
+
 _MEASURED = frozenset("deep far heavy high many old tall wide".split())
 """Words after `how` that ask for a number."""
 
@@ -52,6 +65,49 @@ _OUTSIDE = re.compile(
     rf"\d|how|when|where|who|{'|'.join(_SUPERLATIVES)}|\s*(?:{'|'.join(sorted(_ASKING))})\b", re.IGNORECASE
 )
 """Every such question contains one of these; most others are settled by this search alone."""
+
+
+def prefer_suited(
+    result: Result,
+    ask: Callable[[], Result],
+    answers_of: Callable[[Candidate], tuple[tuple[Answer, ...], int]],
+) -> Result:
+    """Return a result that answers by a relation of the kind asked for: `Founder`, not `Founded`, for `who founded it`.
+
+    It is looked for among the candidates that `ask` returns, if all answers are values of another kind. Those before
+    it are left out, and a person must be named by a word of the same stem.
+    """
+    if not result.answered or not is_literal(result.answers[0].id) or not _OUTSIDE.search(result.question):
+        return result
+    words = _words_around(result)
+    asking = next((word for word in words if word in QUESTION_WORDS), "")
+    if asking not in _SUITED or not _unfit_values(words, [answer.id for answer in result.answers]):
+        return result
+    first, *others = ask().candidates
+    stems = _stems(first)
+    for place, other in enumerate(others):
+        same = (other.subject, other.mention, other.inverse) == (first.subject, first.mention, first.inverse)
+        related = asking == "where" or not stems.isdisjoint(_stems(other))
+        named = " ".join(relation_words(other.relation_name or other.relation))
+        if same and related and first.score - other.score < _NEAR and re.search(_SUITED[asking], named):
+            answers, total = answers_of(other)
+            if not _unfit_values(words, [answer.id for answer in answers]):
+                shown = (other, *others[place + 1 :][: len(result.candidates) - 1])
+                return replace(result, candidates=shown, tied=1, answers=answers, answers_total=total)
+    return result
+
+
+def _words_around(result: Result) -> list[str]:
+    """Return the words of a question without those of its mention."""
+    mention = result.candidates[0].mention
+    tokens = Question.read(result.question).tokens
+    return [token.text for token in tokens if token.is_word and not mention.start <= token.start < mention.end]
+
+
+def _stems(candidate: Candidate) -> set[str]:
+    """Return the stems of the words of a relation."""
+    named = relation_words(f"{candidate.relation}.{candidate.relation_name or ''}")
+    return {stem for word in named for stem in stems_of(word)}
 
 
 def in_scope(result: Result, abstain: float | None, *, relations_of: Callable[[str], Collection[int]]) -> Result:
@@ -73,15 +129,14 @@ def _is_vague(result: Result) -> bool:
     first = result.candidates[0]
     if not is_literal(result.answers[0].id) or not _TELLING.isdisjoint(relation_words(first.relation)):
         return False
-    tokens = (token for token in Question.read(result.question).tokens if token.is_word)
-    return all(token.text in _EMPTY for token in tokens if not first.mention.start <= token.start < first.mention.end)
+    return _EMPTY.issuperset(_words_around(result))
 
 
 def _doubt(result: Result) -> str | None:
     """Return what a question asks for that its answers are not, None if nothing says so."""
     first, several = result.candidates[0], result.answers_total > 1
     tokens = [token for token in Question.read(result.question).tokens if token.is_word]
-    words = [token.text for token in tokens if not first.mention.start <= token.start < first.mention.end]
+    words = _words_around(result)
     if ("how", "many") in pairwise(words) and (several or not is_literal(result.answers[0].id)):
         return "the question asks for a number, and answers are not counted"
     named = relation_words(f"{first.relation}.{first.relation_name or ''}")
@@ -90,8 +145,7 @@ def _doubt(result: Result) -> str | None:
         return f"the question asks for the {asked[0]}, and answers are not compared"
     if tokens[0].text in _ASKING and first.mention.start > tokens[0].start and "or" not in words:
         told = all(literal_text(answer.id).casefold() in _TRUTH for answer in result.answers)
-        stems = {stem for word in named for stem in stems_of(word)}
-        if not (told and any(stems & stems_of(word) for word in words)):
+        if not (told and any(_stems(first) & stems_of(word) for word in words)):
             return "the question asks for yes or no, and answers are facts"
     numbered = [word for word in named if re.search(r"\d", word) and word not in words]
     for word in words:

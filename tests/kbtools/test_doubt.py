@@ -179,6 +179,49 @@ def test_values_of_another_kind_than_asked_for_are_doubtful(question: str, doubt
     assert doubt is None if result.doubt is None else str(doubt) in result.doubt
 
 
+FIRMS = [("a", "founded", '"1999"'), ("a", "founder", '"Jo Roe"'), ("a", "founder", '"Al Day"'), ("a", "city", '"Ulm"')]
+FIRMS += [("b", "published", '"1965"'), ("b", "author", '"Jo Roe"'), ("b", "seller", '"12"')]
+FIRMS += [("c", "born", '"1901"'), ("c", "birthplace", '"Bonn"'), ("d", "sold", '"1987"'), ("d", "seller(s)", '"12"')]
+FIRMS += [("e", "founded", '"1987"'), ("e", "founder(s)", '"Jo Roe"')]
+FIRM = Answerer(
+    MemoryKB(FIRMS, [("a", "Acme"), ("b", "Dune"), ("c", "Ida Holt"), ("d", "Red Hill"), ("e", "Low Barn")])
+)
+
+
+class Participles:
+    """A scorer that prefers relations called by a participle: `founded` to `founder`."""
+
+    def score(self, questions: Sequence[MarkedQuestion]) -> np.ndarray:
+        preferred = [relation in ("born", "founded", "published", "sold") for relation in FIRM.kb.relations]
+        return np.array([preferred] * len(questions), dtype=float)
+
+
+FIRM.parts.scorers["participles"] = Participles()
+
+
+@pytest.mark.parametrize("top", [1, 9])
+@pytest.mark.parametrize(
+    ("question", "answers", "relation"),
+    [
+        ("who founded acme", ["Al Day", "Jo Roe"], "founder"),
+        ("when was acme founded", ["1999"], "founded"),
+        ("where was ida holt born", ["Bonn"], "birthplace"),
+        ("where was acme founded", ["Ulm"], "city"),
+        ("who published dune", ["1965"], "published"),  # an author is no publisher
+        ("who sold red hill", ["1987"], "sold"),  # the seller is no name either
+        ("who founded low barn", ["Jo Roe"], "founder(s)"),
+    ],
+)
+def test_a_relation_of_the_kind_asked_for_is_preferred(
+    question: str, answers: list[str], relation: str, top: int
+) -> None:
+    result = FIRM.query(question, scorer="participles", top=top)
+    assert [str(answer) for answer in result.answers] == answers
+    assert (result.candidates[0].relation, result.tied) == (relation, 1)
+    assert (result.doubt is not None) is (relation in ("published", "sold"))
+    assert len(result.candidates) <= top
+
+
 def test_a_truth_value_answers_only_for_the_relation_that_the_question_names() -> None:
     kb = Answerer(MemoryKB([("pie", "vegan", '"yes"')], [("pie", "Leek Pie")]))
     doubts = [kb.query(text, scorer="lexical").doubt for text in ("is leek pie vegan", "is leek pie japanese")]
