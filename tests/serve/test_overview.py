@@ -72,8 +72,8 @@ def test_each_relation_is_asked_about_once_those_of_entities_with_most_facts_fir
         ("m.5", "pilot", "m.8"),
         ("m.6", "captain", "m.8"),
     )
-    names = (("m.1", "Amber Kite"), ("m.2", "Blue Kite"), ("m.3", "Coral Kite"), ("m.4", "Dusk Kite"), ("m.5", LONG))
-    names = (*names, ("m.6", LONG[1:]))
+    kites = [(f"m.{place}", f"{colour} Kite") for place, colour in enumerate(("Amber", "Blue", "Coral", "Dusk"), 1)]
+    names = (*kites, ("m.5", LONG), ("m.6", LONG[1:]))
 
     overview = overview_of(make_kb, new_world(facts, names))
 
