@@ -179,9 +179,11 @@ def test_ordinary_questions_of_the_sample_hardly_lose_by_it(sample_memory: Answe
     [
         ("directed_by", "what films did {} direct", PRIOR + KIND_OF_SUBJECT + AGENT, 0, KIND),
         ("directed_by", "what is a film directed by {}", PRIOR + KIND_OF_SUBJECT + AGENT, 0, KIND),
+        ("directed_by", "directed by {}", PRIOR + AGENT, 0, 0),
         ("directed_by", "who directed {}", PRIOR + KIND_OF_OBJECT, KIND, 0),
         ("containedby", "what is in {}", PRIOR + PLACE, 0, 0),
         ("capital", "whose capital is {}", PRIOR + VALUE, 0, 0),
+        ("capital", "which has {} as its capital", PRIOR + VALUE, 0, 0),
         ("capital", "what is {} the capital of", PRIOR + NAMED_KIND + VALUE, KIND, 0),
         ("orbits", "what orbits {}", PRIOR + PATIENT, 0, 0),
         ("orbits", "tell me about {}", PRIOR, 0, 0),

@@ -66,10 +66,16 @@ def test_the_fit_ends_where_the_slopes_are_zero() -> None:
 def test_more_questions_than_are_scored_at_once_give_one_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     relations = np.array([3, 1, 3, 0])
     whole = fit_head(VECTORS, relations, no_score)
+    scored: list[int] = []
+
+    def score(at: slice) -> NDArray[np.float64]:
+        scored.extend(range(4)[at])
+        return no_score(at)
 
     monkeypatch.setattr("kbtools.ranking.head.BLOCK", 3)
 
-    assert fit_head(VECTORS, relations, no_score).vectors == pytest.approx(whole.vectors)
+    assert fit_head(VECTORS, relations, score).vectors == pytest.approx(whole.vectors)
+    assert scored == [0, 1, 2, 3]
     assert STRENGTH < 1
 
 

@@ -16,7 +16,15 @@ from kbtools.kb.views import BothWays
 from kbtools.ranking import models as models_module
 from kbtools.ranking.direction import Directions
 from kbtools.ranking.head import Head, minimise
-from kbtools.ranking.model_store import Stamp, check_plugin, read_model, require_records, write_listed, write_model
+from kbtools.ranking.model_store import (
+    RECORD,
+    Stamp,
+    check_plugin,
+    read_model,
+    require_records,
+    write_listed,
+    write_model,
+)
 from kbtools.ranking.models import (
     best_of_labels,
     default_scorer,
@@ -27,6 +35,7 @@ from kbtools.ranking.models import (
 )
 from kbtools.ranking.parts import Parts
 from kbtools.ranking.taught import TaughtScorer
+from kbtools.record_files import read_record
 from kbtools.text.question import MarkedQuestion, Question
 
 MARKED = [MarkedQuestion(Question.read("who flew it"), 9, 11)] * 2
@@ -185,6 +194,7 @@ def kb() -> MemoryKB:
 def test_the_name_of_a_part_is_a_text(kb: MemoryKB, argument: str) -> None:
     with pytest.raises(BadArgument, match=f"^{argument} is a name"):
         Parts(kb).system(**{argument: 7})  # type: ignore[arg-type]
+    assert Parts(kb).system(**{argument: None}) == Parts(kb).system()  # type: ignore[arg-type]
 
 
 def test_a_scorer_is_identified_by_its_version_its_origin_or_its_model(kb: MemoryKB, tmp_path: Path) -> None:
@@ -217,6 +227,7 @@ def test_a_model_keeps_its_record(tmp_path: Path) -> None:
     model = read_model(tmp_path / "m")
 
     assert (model.stamp, model.contents, model.weights.read_bytes()) == (stamp, {"a": 1}, b"x")
+    assert read_record(tmp_path / "m" / RECORD, name="kbtools-model", version=1, cure="")  # of every release
     assert model_digest(tmp_path) == ""
     check_plugin(tmp_path / "m", Lengths, name="bigru")
     check_plugin(tmp_path / "other", Lengths, name="lexical")

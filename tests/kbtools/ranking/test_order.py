@@ -159,6 +159,27 @@ def test_ranking_equals_a_plain_loop(drawn: Any, top: int | None) -> None:
     assert ranking.tied == sum(score == max(ranking.scores) for score in ranking.scores)
 
 
+@given(st.lists(pools(), min_size=2, max_size=3), st.none() | st.integers(1, 6))
+@settings(deadline=None, max_examples=15)
+def test_questions_together_are_ranked_as_alone(drawn: Any, top: int | None) -> None:
+    kb, _ = make((drawn[0][0], []))
+    own = [gather_pool(kb, order_links(make((drawn[0][0], links))[1])) for _, links in drawn]
+    together = concatenate_pools(own)
+    questions = [QUESTION] * len(own)
+    v = score_relations(kb, together, questions, Spoken(kb.relations))
+    rating = WeightedSum(DEFAULT).rate(Evidence(together, {"any": v}))
+
+    rankings = rank_candidates(kb, LinkedQuestions(questions, [[]] * len(own), own), rating, top=top)
+
+    alone = [rank_by(kb, QUESTION, pool, scorer=Spoken(kb.relations), top=top) for pool in own]
+    assert [(one.best, one.scores.tolist(), one.tied, one.level) for one in rankings] == [
+        (one.best, one.scores.tolist(), one.tied, one.level) for one in alone
+    ]
+    assert [{name: values.tolist() for name, values in one.parts.items()} for one in rankings if one.best] == [
+        {name: pytest.approx(values.tolist()) for name, values in one.parts.items()} for one in alone if one.best
+    ]
+
+
 @given(st.lists(st.sampled_from([0, -500_000, -1_000_000]), min_size=12, max_size=12), st.integers(0, 14))
 def test_a_cut_inside_a_tie_keeps_the_first_ids(scores: list[int], top: int | None) -> None:
     kb = MemoryKB([(f"m.{at:02}", "r", "o") for at in range(12)], [(f"m.{at:02}", "name") for at in range(12)])
