@@ -287,7 +287,7 @@ def main() -> None:
     parser.add_argument("--only", help="numbers of the faults that are tried, with commas between")
     parser.add_argument("--again", type=Path, help="an earlier output, whose faults are tried instead")
     parser.add_argument("--coverage", default=".coverage", help="the file that says which test runs which line")
-    parser.add_argument("--tests", type=int, default=100, help="tests of a fault at most")
+    parser.add_argument("--tests", type=int, default=1000, help="tests of a fault at most")
     parser.add_argument("--small", action="store_true", help="try three faults of a small file, to see that this runs")
     arguments = parser.parse_args()
     patterns = ROOMS[arguments.room]
