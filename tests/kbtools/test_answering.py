@@ -391,6 +391,12 @@ def test_what_is_no_system_is_one_sentence(sample_memory: Answerer) -> None:
         sample_memory.query("who wrote it", system=sample_memory.system(), scorer="lexical")
 
 
+def test_a_system_answers_as_the_names_of_its_parts(sample_memory: Answerer) -> None:
+    system = sample_memory.system(pruning="n-gram", scorer="static", subject="none")
+    result = sample_memory.query("who wrote it", system=system)
+    assert (result.pruning, result.scorer, result.weights) == ("n-gram", "static", system.counting())
+
+
 @pytest.mark.parametrize("inverse", [False, True])
 def test_a_plugin_that_is_no_scorer_at_all_is_broken(sample_memory: Answerer, inverse: bool) -> None:
     with pytest.raises(BrokenPlugin, match=r"scorer \w+ failed: AttributeError.*'str' object has no attribute 'score'"):

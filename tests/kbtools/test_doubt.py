@@ -50,6 +50,13 @@ def test_namesakes_with_different_answers_are_readings_and_no_answer() -> None:
     assert [[answer.id for answer in reading.answers] for reading in result.readings] == [["Oslo"], ["Rome"]]
 
 
+def test_candidates_have_the_types_of_their_own_subject() -> None:
+    facts = [("a", "area", "c"), ("a", "owner", "d"), ("b", "area", "e")]
+    kb = MemoryKB(facts, [("a", "Oak"), ("b", "Oak")], [("a", "tree"), ("b", "town")])
+    result = Answerer(kb).query("oak", scorer="lexical", inverse=False)
+    assert [(one.subject, one.types) for one in result.candidates] == [("a", ("tree",))] * 2 + [("b", ("town",))]
+
+
 def test_namesakes_with_the_same_answer_are_an_answer() -> None:
     result = namesakes("Oslo", "Oslo", "Oslo").query("where was ada sol born")
     assert (result.answered, result.tied, result.readings, result.readings_total) == (True, 3, (), 0)
@@ -233,6 +240,21 @@ def test_a_relation_that_another_entity_has_is_missing_in_either_number(relation
     kb = Answerer(MemoryKB([("a", "partners", '"Acme"'), ("b", "toll", '"Yes"')], [("b", "Tor Bridge")]))
     result = kb.query(f"give the {relation} of tor bridge", scorer="lexical")
     assert "does not have" in str(result.doubt)
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("give the partners of tor bridge", True),
+        ("tor bridge has which partners", True),
+        ("the date of last repair of tor bridge", True),
+        ("the name of the old owner of tor bridge", False),  # five words
+    ],
+)
+def test_a_missing_relation_is_read_anywhere_and_has_at_most_four_words(text: str, missing: bool) -> None:
+    facts = [("a", "partners", '"Acme"'), ("a", "date of last repair", '"1980"'), ("a", "name of the old owner", '"X"')]
+    kb = Answerer(MemoryKB([*facts, ("b", "toll", '"Yes"')], [("b", "Tor Bridge")]))
+    assert ("does not have" in str(kb.query(text, scorer="lexical").doubt)) is missing
 
 
 def test_a_missing_relation_is_not_that_of_one_of_its_words() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kbtools.answering.answerer import Answerer
-from kbtools.answering.explaining import MATCHES, explain_candidate, explain_result
+from kbtools.answering.explaining import MATCHES, explain_candidate, explain_result, table_lines
 from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.text.rungs import Rung
 
@@ -73,6 +73,18 @@ def test_a_reading_tells_its_subject_by_the_description_or_the_types() -> None:
     kb = MemoryKB(facts, names, types, descriptions=[("a", "a tree")])
     readings = [reading.text for reading in Answerer(kb).query("area of oak").readings]
     assert readings == ["the area of Oak (a; a tree)", "the area of Oak (b; kind0, kind1, kind2)"]
+
+
+def test_a_table_shows_the_direction_of_each_candidate_and_the_answers() -> None:
+    answerer = Answerer(MemoryKB([("f", "directed by", "p")], [("f", "Jaws"), ("p", "Ida Holt")]))
+    forwards, backwards = (answerer.query(text) for text in ("who directed jaws", "what did ida holt direct"))
+
+    assert "  Jaws (f)  directed by  [case: jaws]" in table_lines(forwards)[1]
+    assert "  Ida Holt (p)  inverse of directed by  [case: ida holt]" in table_lines(backwards)[1]
+    assert [table_lines(result)[-1] for result in (forwards, backwards)] == [
+        "  answers: Ida Holt (p)",
+        "  answers: Jaws (f)",
+    ]
 
 
 def test_a_subject_alone_under_its_name_has_no_namesakes(sample: Answerer) -> None:

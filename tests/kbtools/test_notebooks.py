@@ -93,6 +93,15 @@ def test_linked_names_are_highlighted_with_their_ids(sample_memory: Answerer) ->
     assert "<b>" not in view
 
 
+def test_bearers_of_a_name_are_a_table_below_the_name(sample_memory: Answerer) -> None:
+    result = sample_memory.lookup("<b>hamlet")
+    view = result._repr_html_()
+
+    assert view.startswith("<p>&lt;b&gt;hamlet</p>")
+    assert view.count("<tr>") == 1 + len(result.matches) > 1
+    assert all(f"<td>{match.id}</td>" in view for match in result.matches)
+
+
 def test_readings_that_are_equally_likely_are_listed(sample_memory: Answerer) -> None:
     view = sample_memory.query("where is springfield", scorer="lexical")._repr_html_()
 

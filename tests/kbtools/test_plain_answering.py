@@ -205,6 +205,16 @@ def test_what_is_read_backwards_in_a_language_falls_back_to_the_others() -> None
     assert (result.other_languages, result.candidates[0].subject, result.candidates[0].inverse) == (True, "b", True)
 
 
+def test_an_entity_without_facts_is_that_of_the_language_if_no_language_has_a_candidate() -> None:
+    names = [("c", "Ulme", "de"), ("d", "Ulme", "en"), ("e", "Ahorn", "en")]
+    answerer = Answerer(MemoryKB([("a", "writer", "b")], names, language="en,de"))
+
+    own, other = answerer.query("ulme", lang="de"), answerer.query("ahorn", lang="de")
+
+    assert ([entity.id for entity in own.without_facts], own.other_languages) == (["c"], False)
+    assert ([entity.id for entity in other.without_facts], other.other_languages) == (["e"], True)
+
+
 def test_options_count_in_languages_as_without() -> None:
     facts = [("a", "writer", "b"), ("a", "area", "b"), ("c", "writer", "b"), ("d", "writer", "a")]
     names = [("a", "Ulme", "de"), ("c", "Ulme", "de"), ("b", "Eiche", "de"), ("d", "Fichte", "de"), ("a", "Elm", "en")]

@@ -147,6 +147,13 @@ def test_what_cannot_be_taught_is_told_and_nothing_is_kept(kb: Answerer, lesson:
     assert len(taught_path(kb).read_text().splitlines()) == 1 + len(JINGLING)
 
 
+def test_an_unknown_relation_is_refused_with_the_first_ten(kb: Answerer) -> None:
+    with pytest.raises(BadQuestions) as refused:
+        kb.teach("who smells France", "France", "smell")
+
+    assert str(refused.value).endswith(f"there are {', '.join(map(repr, kb.kb.relations[:10]))}, ...")
+
+
 def test_facts_can_be_taught_backwards(kb: Answerer) -> None:
     kb.teach("which land has Paris at its head", "Paris", "^location.country.capital")
 
@@ -183,6 +190,7 @@ def test_an_explanation_names_the_nearest_question_and_what_it_changed(kb: Answe
 
     assert "taught by 5 questions" in lines
     assert "nearest: 'what jingles in " in lines
+    assert float(lines.partition("cosine ")[2].splitlines()[0]) > 0.5
     assert "without it m.0345h" in lines
     assert len(lines.splitlines()) == 3
     same = taught_lines(kb, kb.query("who wrote dune"))

@@ -8,6 +8,7 @@ import pytest
 from kbtools.answering.answerer import Answerer
 from kbtools.errors import BrokenPlugin
 from kbtools.kb.contract import KnowledgeBase
+from kbtools.pruning.pruners import words_of
 from kbtools.text.question import Question
 
 
@@ -102,6 +103,22 @@ def test_a_tagger_that_breaks_its_contract_is_named(
 
     with pytest.raises(BrokenPlugin, match=sentence):
         answerer.query("who wrote dune", pruning=pruning)
+
+
+class AnyWords(FailingTagger):
+    """A tagger to which every n-gram is as probable as any other."""
+
+    def spans(self, questions: Sequence[Question]) -> object:
+        sizes = [len(words_of(question)) for question in questions]
+        return [np.where(np.triu(np.ones((size, size))) > 0, 0.0, -np.inf) for size in sizes]
+
+
+def test_a_result_names_the_tagger_that_guided_its_pruner(sample_memory: Answerer) -> None:
+    answerer = Answerer(sample_memory.kb, tagger=f"{__name__}:AnyWords")
+
+    results = [answerer.query("zzz", pruning=pruning) for pruning in ("focused-idf", "n-gram")]
+
+    assert [result.tagger for result in results] == [f"{__name__}:AnyWords", None]
 
 
 def test_the_room_offers_what_it_names() -> None:
