@@ -250,6 +250,18 @@ def test_what_is_damaged_is_computed_again(answerer: Answerer, request_for: Ask,
     assert {cell: mended.strict(cell).tolist() for cell in mended.cells} == strict
 
 
+def test_damaged_cells_are_all_computed_again(answerer: Answerer, request_for: Ask) -> None:
+    whole = compare(answerer, request_for())
+    for path in (whole.folder / "cells").iterdir():
+        path.write_bytes(b"no columns")
+
+    mended = compare(answerer, request_for())
+
+    assert {cell: mended.strict(cell).tolist() for cell in mended.cells} == {
+        cell: whole.strict(cell).tolist() for cell in whole.cells
+    }
+
+
 def test_a_damaged_cell_is_named_where_nothing_can_be_computed(answerer: Answerer, request_for: Ask) -> None:
     run = compare(answerer, request_for())
     cell = min((run.folder / "cells").iterdir())

@@ -89,8 +89,12 @@ def test_without_pictures_the_page_has_the_tables(report: Report) -> None:
     assert re.findall("<h2>(.*?)</h2>", text)[:3] == ["Figures", "Significance", "Lost questions by cause"]
 
 
-def test_paths_are_escaped(report: Report) -> None:
-    assert "&lt;sample&gt;.kb" in write_page(report).read_text(encoding="utf-8")
+def test_the_page_names_its_files_with_escapes_and_the_first_twelve_digits_of_their_content(report: Report) -> None:
+    kb, questions = report.run.origin.kb, report.run.origin.questions
+    page = write_page(report).read_text(encoding="utf-8")
+
+    assert f"&lt;sample&gt;.kb (content {kb.digest[:12]})" in page
+    assert f"sample.test.txt (content {questions.digest[:12]})" in page
 
 
 def test_a_run_where_nothing_is_found_is_drawn(sample_memory: Answerer, tmp_path: Path) -> None:
@@ -115,6 +119,7 @@ def test_no_two_labels_of_a_picture_overlap(sample_run: Run) -> None:
     figures = draw_pictures(make_report(replace(sample_run, cells=large)))
 
     assert {name: overlaps(figure) for name, figure in figures.items()} == {name: [] for name in figures}
+    assert figures["accuracy"].get_size_inches()[0] > 5
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +147,7 @@ def test_recall_is_drawn_with_its_interval_for_each_pruner(report: Report, drawn
         assert (low[1], high[1]) == pytest.approx((100 * recall.low, 100 * recall.high))
     assert drawn["recall"].get_ylim()[1] <= 100.5
     assert drawn["recall"].get_xscale() == "log"
+    assert {1, 2, 5, 10, 20, 50, 100} <= set(drawn["recall"].xaxis.get_major_locator().tick_values(1, 100))
 
 
 def test_accuracy_is_drawn_by_scorer_and_pruner(report: Report, drawn: dict[str, Any]) -> None:

@@ -298,7 +298,7 @@ def test_what_is_no_number_is_a_dash_and_null(report: Report) -> None:
 def test_the_record_says_what_the_tables_say(report: Report) -> None:
     record = json.loads(report_json(report))
 
-    assert record["questions_counted"] == 36
+    assert (record["json_version"], record["questions_counted"]) == (1, 36)
     assert record["best"] == list(report.best.cell)
     assert (record["excluded"], record["missing"]) == (report.run.excluded(), [])
     assert [cell["control"] for cell in record["cells"]] == [is_control(cell.cell) for cell in report.cells]
@@ -319,6 +319,10 @@ def test_sections_hold_the_figures_that_they_name(report: Report) -> None:
     assert sections["Significance"].rows == [
         [best.label, other.label, "+1.23", "-1.00 to +3.45", "12.5", "1,000.0", "< 0.001", "0.001"]
     ]
+    for row, cell in zip(sections["Figures"].rows, report.cells, strict=True):
+        accuracy = cell.figures["accuracy"]
+        shown = "{:.1f} ({:.1f}-{:.1f})".format(*(100 * one for one in (accuracy.value, accuracy.low, accuracy.high)))
+        assert row[3] == shown
     for row, found in zip(sections["Calibration"].rows, calibration_figures(report.run), strict=True):
         numbers = (found.when_right, found.when_wrong, found.outside)
         assert row == [

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from kbtools.answering.answerer import Answerer
+from kbtools.answering.gold import find_gold
+from kbtools.answering.questions import AnnotatedQuestion
 from kbtools.comparison.experiment import Request, compare
+from kbtools.comparison.gold_pools import mark_mentions
 from kbtools.comparison.grid import Grid
 from kbtools.comparison.report_files import taggers_sections
 from kbtools.comparison.run_folder import Run
@@ -54,6 +57,19 @@ def test_a_mention_counts_if_it_is_marked_exactly(judged: Callable[[], Run]) -> 
 
     assert columns["labelled"].tolist() == [1, 1, 0, 0]
     assert columns["right"].tolist() == [1, 0, 0, 0]
+
+
+def test_questions_are_marked_some_at_a_time_as_at_once(
+    sample_memory: Answerer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gold = find_gold(sample_memory.kb, [AnnotatedQuestion(*line.split("\t")) for line in LINES])
+    monkeypatch.setattr("kbtools.comparison.gold_pools._TAGGED_AT_ONCE", 3)
+    done: list[int] = []
+
+    marks = mark_mentions(sample_memory.kb, LastTwo(sample_memory.kb), gold, done.append)
+
+    assert (marks["labelled"].tolist(), marks["right"].tolist()) == ([1, 1, 0, 0], [1, 0, 0, 0])
+    assert done == [3, 4]
 
 
 def test_the_report_says_how_many_mentions_a_tagger_finds(judged: Callable[[], Run]) -> None:
