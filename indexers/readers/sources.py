@@ -325,7 +325,7 @@ def _decompressed(raw: _HashingFile, path: str, suffix: str) -> _Unpacked:
             # ISA-L takes less than half the time of zlib.
             from isal.igzip_lib import DECOMP_GZIP, IgzipDecompressor, IsalError
 
-            return _PackedStreams(raw, lambda: IgzipDecompressor(flag=DECOMP_GZIP), padding=b"\0", damage=IsalError)  # type: ignore[return-value]
+            return _PackedStreams(raw, lambda: IgzipDecompressor(flag=DECOMP_GZIP), padding=b"\0", damage=IsalError)  # type: ignore[arg-type, return-value]
         case ".bz2":
             return _PackedStreams(raw, bz2.BZ2Decompressor)
         case ".xz":
