@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self, Unpack
 
 from kbtools.answering.backwards import or_backwards
-from kbtools.answering.entity_reader import EntityReader, NameLookup
+from kbtools.answering.entity_reader import EntityReader
 from kbtools.answering.limits import ANSWERS, TOP, Limits, require_text, require_texts
 from kbtools.answering.missing_facts import LACKING, MissingFacts
 from kbtools.answering.query_options import NAMES, LookupOptions, QueryOptions, require_options, with_options
@@ -122,7 +122,6 @@ class Answerer:
         self.link_confidence = LinkConfidence(kb)
         self.missing_facts = MissingFacts(kb, self.link_confidence.content)
         self.reader = EntityReader(kb)
-        self.names = NameLookup(self.reader)
         self.linker: TextLinker | None = None
         self.teaching: Teaching = origin.teaching if origin else Teaching(kb)
         self.taught: Taught | None = None
@@ -382,7 +381,7 @@ class Answerer:
         self.require_open()
         if (lang := options.pop("lang", None)) is not None:
             return self.in_languages(lang).lookup(name, **options)
-        result = self.names.lookup(name, **options)  # type: ignore[misc] # `lang` was removed
+        result = self.reader.lookup(name, **options)  # type: ignore[misc] # `lang` was removed
         if self.languages is None:
             return result
         other = None if result.matches or not self.fallback else self.fallback.lookup(name, **options)
@@ -411,7 +410,7 @@ class Answerer:
         name is in the language, and BadArgument for an invalid text, threshold or limit.
         """
         view = self.in_languages(lang)
-        view.linker = view.linker or TextLinker(view.names)
+        view.linker = view.linker or TextLinker(view.reader)
         return view.linker.link(text, threshold=threshold, limit=limit, context=context)
 
     def entity(self, id: str, *, lang: str | None = None) -> Entity:

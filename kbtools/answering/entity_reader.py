@@ -26,7 +26,7 @@ _ANY_TOPIC = "m.01"
 
 
 class EntityReader:
-    """A reader of the entities of a knowledge base, with a cache of type names."""
+    """A reader of the entities of a knowledge base, by id or by name, with a cache of type names."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
@@ -136,19 +136,11 @@ class EntityReader:
             facts.append(Fact(subject, Named(relation_ids[relation], names[relation]), target))
         return Facts(here.id, reverse, len(relations), offset, tuple(facts))
 
-
-class NameLookup:
-    """A finder of the entities that a name may mean."""
-
-    def __init__(self, reader: EntityReader) -> None:
-        self.kb = reader.kb
-        self.reader = reader
-
     def lookup(self, name: str, *, type: str | None = None, limit: int | None = TOP) -> LookupResult:
         """Return the bearers of a name, strict or else fuzzy; raise UnknownType if no entity has the type."""
         require_text(name, "name")
         limit = read_limit(limit, "limit")
-        of_type = None if type is None else self.reader.type_row(type)
+        of_type = None if type is None else self.type_row(type)
         bearers = rank_by_name(self.kb, link_name(self.kb, name), of_type=of_type)
         if not len(bearers.entities):
             (inverted,) = link_inverted(self.kb, [[whole(name, normal_form(name))]])
@@ -160,7 +152,7 @@ class NameLookup:
     def matches(self, words: str, bearers: NameCandidates, *, limit: int | None) -> tuple[EntityMatch, ...]:
         """Return the first bearers of some words as records."""
         entities = bearers.entities[:limit]
-        labels, types = self.reader.labels(entities), self.reader.types_of(entities)
+        labels, types = self.labels(entities), self.types_of(entities)
         described = self.kb.descriptions(entities)
         scored = zip(labels, types, described, bearers.links[:limit], bearers.scores(limit), strict=True)
         matches = []

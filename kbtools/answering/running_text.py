@@ -8,7 +8,7 @@ from itertools import islice
 from operator import add
 
 from kbtools.answering.context import ContextRanker
-from kbtools.answering.entity_reader import NameLookup
+from kbtools.answering.entity_reader import EntityReader
 from kbtools.answering.limits import read_limit, read_share, require_text
 from kbtools.answering.name_candidates import rank_by_name
 from kbtools.answering.records import LinkedMention, LinkedText
@@ -144,21 +144,21 @@ def _is_headline(sentence: Question, level: _Level) -> bool:
 class TextLinker:
     """A finder of mentions in running text, by strict links, the case of words and how common they are."""
 
-    def __init__(self, names: NameLookup) -> None:
-        self.kb = names.kb
-        self.names = names
+    def __init__(self, reader: EntityReader) -> None:
+        self.kb = reader.kb
+        self.reader = reader
         self.context: ContextRanker | None = None
-        languages = question_languages(names.kb)
+        languages = question_languages(reader.kb)
         self.function_words, self.hinting_words = function_words(languages), hinting_words(languages)
         self.level = self.level_in_languages if languages else commonness
-        self.lengths = frozenset(length for length in names.kb.manifest.lengths if length <= _LONGEST_MENTION)
+        self.lengths = frozenset(length for length in reader.kb.manifest.lengths if length <= _LONGEST_MENTION)
 
     def link(self, text: str, *, threshold: float, limit: int | None, context: bool = False) -> LinkedText:
         """Return the mentions of a text that score at least the threshold."""
         require_text(text, "text")
         limit = read_limit(limit, "limit")
         if context and self.context is None:
-            self.context = ContextRanker(self.names.reader)
+            self.context = ContextRanker(self.reader)
         ranker = self.context if context else None
         threshold = read_share(threshold, "threshold", what="score")
         cased = _has_case(text)
@@ -213,7 +213,7 @@ class TextLinker:
             if score >= threshold:
                 first = bearers.links[0]
                 words = sentence.text[first.start : first.end]
-                candidates = self.names.matches(words, bearers, limit=limit)
+                candidates = self.reader.matches(words, bearers, limit=limit)
                 mentions[first.start] = LinkedMention(
                     words, offset + first.start, offset + first.end, round(score, 6), candidates
                 )

@@ -12,7 +12,7 @@ import pytest
 from kbtools.answering import context
 from kbtools.answering.answerer import Answerer
 from kbtools.answering.context import ContextRanker
-from kbtools.answering.entity_reader import EntityReader, NameLookup
+from kbtools.answering.entity_reader import EntityReader
 from kbtools.answering.running_text import LONGEST_SENTENCE, THRESHOLD, TextLinker, split_sentences
 from kbtools.errors import BadArgument
 from kbtools.text.common_words import FUNCTION, UNKNOWN, VERY_COMMON
@@ -285,8 +285,8 @@ def test_words_are_as_common_as_the_language_of_questions_says(
     make_kb: Callable[[str, World], Any], new_world: type[World]
 ) -> None:
     world = new_world((("a", "r", "b"),), (), spoken=(("a", "Elm", "de"),), language="de")
-    linker = TextLinker(NameLookup(EntityReader(make_kb("memory", world))))
-    english = TextLinker(NameLookup(EntityReader(make_kb("memory", new_world((("a", "r", "b"),), (("a", "Elm"),))))))
+    linker = TextLinker(EntityReader(make_kb("memory", world)))
+    english = TextLinker(EntityReader(make_kb("memory", new_world((("a", "r", "b"),), (("a", "Elm"),)))))
 
     assert [linker.level(word) for word in ("und", "der", "zephyranthes")] == [FUNCTION, FUNCTION, UNKNOWN]
     hinting = next(word for word in sorted(linker.hinting_words) if word not in linker.function_words)
