@@ -12,7 +12,6 @@ from kbtools.answering.results import Result
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.linking.fuzzy import link_fuzzily
 from kbtools.linking.strict import link_strictly
-from kbtools.ranking.pools import concatenate_pools
 from kbtools.text.ngrams import ngrams
 from kbtools.text.question import Question
 from kbtools.text.rungs import Rung
@@ -72,7 +71,7 @@ def pruning_figures(answerer: Answerer, questions: Iterable[AnnotatedQuestion], 
     """Count the gold pairs that a pruner keeps, and the sizes of its pools."""
     gold = find_gold(answerer.kb, list(questions))
     opened = answerer.opened(answerer.system(pruning=pruning))
-    pools = concatenate_pools([pool for batch in opened.gather_batches(gold.texts) for pool in batch.pools])
+    pools = opened.gather_pools(gold.texts)
     recalled = np.bincount(pools.question_of_pair, gold.pairs(pools), minlength=len(gold)) > 0
     named = np.array([is_named(answerer.kb, question) for question in gold.questions])
     sizes = pools.counts["pair"]

@@ -32,7 +32,6 @@ from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.ids import canonical_id
 from kbtools.kb.views import read_direction
-from kbtools.ranking.pools import concatenate_pools
 from kbtools.ranking.rankers import WeightedSum
 from kbtools.text.question import Question
 
@@ -71,7 +70,7 @@ def share_right(
     texts = [Question.read(one.text) for one in gold]
     system = answerer.system(pruning="n-gram-idf", scorer=scorer, subject=subject, ranker="weighted-sum")
     opened = answerer.opened(system)
-    pools = concatenate_pools([pool for batch in opened.gather_batches(texts) for pool in batch.pools])
+    pools = opened.gather_pools(texts)
     scores = WeightedSum(system.weights).rate(opened.evidence(pools, texts)).scores
     first = pools.first("pair")
     pairs = objects = inverse = 0

@@ -28,7 +28,6 @@ from kbtools.comparison.weight_search import choose_weights
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.model_store import read_model
 from kbtools.ranking.models import ENCODER, LEXICAL, RELATION, SUBJECT, TAGGER, model_folder
-from kbtools.ranking.pools import concatenate_pools
 from kbtools.ranking.rankers import Scoring, WeightedSum
 from kbtools.ranking.score import score_relations, score_subjects
 from kbtools.ranking.weights import default_weights
@@ -66,7 +65,7 @@ def read_split(answerer: Answerer, split: str, limit: int | None) -> Split:
     by_pruner = {}
     for pruning in (RARE, PLAN.pruning):
         opened = answerer.opened(answerer.system(pruning=pruning, ranker="weighted-sum"))
-        pools = concatenate_pools([pool for batch in opened.gather_batches(texts) for pool in batch.pools])
+        pools = opened.gather_pools(texts)
         v = v or {
             name: score_relations(answerer.kb, pools, texts, answerer.scorer(name))
             for name in (LEXICAL, *PLAN.scorers())

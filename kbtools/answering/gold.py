@@ -14,7 +14,7 @@ from kbtools.kb.contract import ABSENT, KnowledgeBase, find_rows
 from kbtools.ranking.confidence import find_ties
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.opened_system import OpenedSystem
-from kbtools.ranking.pools import Pools, concatenate_pools
+from kbtools.ranking.pools import Pools
 from kbtools.ranking.rankers import Scoring
 from kbtools.text.question import Question
 
@@ -122,5 +122,5 @@ class GoldScores:
 
 def score_gold(opened: OpenedSystem, gold: Gold) -> GoldScores:
     """Return the pools of annotated questions with the scores of every scorer that a learned ranker reads."""
-    pools = concatenate_pools([pool for batch in opened.gather_batches(gold.texts) for pool in batch.pools])
+    pools = opened.gather_pools(gold.texts)
     return GoldScores(opened.evidence(pools, gold.texts, learned=True), gold.pairs(pools))

@@ -23,7 +23,6 @@ from kbtools.kb.views import MARK, has_incoming
 from kbtools.ranking.contracts import Teachable
 from kbtools.ranking.evidence import Evidence
 from kbtools.ranking.opened_system import OpenedSystem
-from kbtools.ranking.pools import concatenate_pools
 from kbtools.ranking.system import System
 from kbtools.ranking.taught import Taught, TaughtFile, TaughtQuestion, same_text
 from kbtools.text.encodings import find_encoding
@@ -288,7 +287,7 @@ def expect(opened: OpenedSystem, questions: Sequence[AnnotatedQuestion]) -> NDAr
     if not questions:
         return np.zeros(0)
     gold = find_gold(opened.kb, questions)
-    pools = concatenate_pools([pool for batch in opened.gather_batches(gold.texts) for pool in batch.pools])
+    pools = opened.gather_pools(gold.texts)
     rating = opened.rate_taught(pools, gold.texts)
     if rating is None:
         return np.zeros(len(questions))

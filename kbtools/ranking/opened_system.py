@@ -133,6 +133,10 @@ class OpenedSystem:
         for start in range(0, len(questions), TOGETHER):
             yield self.gather(questions[start : start + TOGETHER])
 
+    def gather_pools(self, questions: Sequence[Question]) -> Pools:
+        """Return the concatenated pools of many questions."""
+        return concatenate_pools([pool for batch in self.gather_batches(questions) for pool in batch.pools])
+
     @cached_property
     def reads_lexical(self) -> bool:
         """Whether a learned ranker also reads the overlap of words."""

@@ -301,7 +301,7 @@ def test_scorers_behind_a_slash_take_no_learned_ranker(sample_memory: Answerer) 
 def test_namesakes_are_no_doubt_to_relation_scorers(sample_memory: Answerer) -> None:
     opened = sample_memory.opened(sample_memory.system(pruning="n-gram", scorer="lexical"))
     texts = [Question.read(text) for text in QUESTIONS]
-    pools = concatenate_pools([pool for batch in opened.gather_batches(texts) for pool in batch.pools])
+    pools = opened.gather_pools(texts)
     scores = opened.scoring.rate(opened.evidence(pools, texts)).scores
     pairs = winner_shares(pools, scores)
     relations = relation_shares(pools, scores)

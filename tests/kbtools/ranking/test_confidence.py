@@ -17,7 +17,7 @@ from kbtools.ranking import score
 from kbtools.ranking.cascade import CascadeScoring
 from kbtools.ranking.confidence import Calibration, fit_calibration, winner_confidence
 from kbtools.ranking.evidence import Evidence
-from kbtools.ranking.pools import Pools, concatenate_pools, gather_pool
+from kbtools.ranking.pools import Pools, gather_pool
 from kbtools.ranking.rankers import Rating, _Stage
 from kbtools.ranking.score import AT_ONCE, MICRO
 from kbtools.text.question import Question
@@ -28,9 +28,7 @@ TEXTS = ["who wrote it", "no name here", "harry potter poter character created b
 @pytest.fixture(scope="module")
 def pools(sample_memory: Answerer) -> Pools:
     opened = sample_memory.opened(sample_memory.system(scorer="lexical"))
-    together = concatenate_pools(
-        [pool for batch in opened.gather_batches([*map(Question.read, TEXTS)]) for pool in batch.pools]
-    )
+    together = opened.gather_pools([*map(Question.read, TEXTS)])
     assert len(set(together.link_confidence.tolist())) > 1
     return together
 
@@ -128,7 +126,7 @@ def test_a_learned_ranker_doubts_namesakes_and_a_share_at_the_threshold_is_enoug
 def test_mentions_are_scored_in_calls_of_bounded_size(sample_memory: Answerer, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = sample_memory.opened(sample_memory.system(scorer="lexical"))
     questions = [*map(Question.read, TEXTS)] * 2
-    pools = concatenate_pools([pool for batch in opened.gather_batches(questions) for pool in batch.pools])
+    pools = opened.gather_pools(questions)
     mentions: list[int] = pools.counts["mention"].tolist()
     sizes: list[int] = []
     done: list[int] = []
