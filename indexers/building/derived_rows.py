@@ -195,20 +195,19 @@ def lend_labels(tables: Staging) -> None:
         tables.run(_LENT)
 
 
-def name_relations(tables: Staging) -> int:
-    """Move the names of properties from the entities to the relations; return the number of names."""
+def name_relations(tables: Staging) -> None:
+    """Move the names of properties from the entities to the relations."""
     tables.write_tags()
     for statement in (_PROPERTIES, _LABELS, _NOT_ENTITIES):
         tables.run(statement)
     # Otherwise `place of birth` would be linked as an entity in every question about one.
     tables.run("DELETE FROM names WHERE entity IN (SELECT entity FROM not_entities)")
-    return tables.count("relation_labels")
 
 
-def merge_ids(tables: Staging) -> int:
-    """Rewrite the ids of merged entities in every work table; return the number of merged ids."""
+def merge_ids(tables: Staging) -> None:
+    """Rewrite the ids of merged entities in every work table."""
     if not tables.count("redirects") + tables.count("same"):
-        return 0
+        return
     for statement in (_LINKS, _RANKS, _PAIRS):
         tables.run(statement)
     # Each step points every id to the best id known for it, until no target points further.
@@ -219,7 +218,6 @@ def merge_ids(tables: Staging) -> int:
         renamed = ", ".join(f"coalesce(of_{column}.new, {column}) AS {column}" for column in columns)
         joined = " ".join(f"LEFT JOIN merged of_{column} ON of_{column}.old = {column}" for column in columns)
         tables.rewrite(table, f"SELECT {table}.* REPLACE ({renamed}) FROM {table} {joined}")
-    return tables.count("merged")
 
 
 def link_cells(tables: Staging) -> None:

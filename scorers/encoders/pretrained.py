@@ -66,7 +66,11 @@ FAMILIES: dict[str, dict[str, str]] = {
 _OFFSET = ("roberta", "xlm-roberta", "camembert", "mpnet")
 """Families that count positions from the one after the padding's."""
 
-_SIZES = {"hidden_size": "dim", "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads"}
+_SIZES = {
+    "hidden_size": "dim", "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads",
+    "intermediate_size": "hidden_dim", "hidden_act": "activation",
+}  # fmt: skip
+"""The settings of BERT, and their names in DistilBERT."""
 
 _BUCKETS = 32
 """Default number of MPNet's distance classes."""
@@ -219,10 +223,6 @@ def _read_text(path: Path) -> str:
 
 def _unusable(path: Path, reason: str) -> ModelUnusable:
     return ModelUnusable.at(path, f"not a pretrained encoder that kbtools can read: {reason}")
-
-
-_SIZES |= {"intermediate_size": "hidden_dim", "hidden_act": "activation"}
-"""The settings of BERT, and their names in DistilBERT."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,18 +133,15 @@ class FactCount:
     def score(
         self, questions: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
     ) -> NDArray[np.float64]:
-        counted: NDArray[np.float64] = np.log1p(self.kb.fact_counts(subjects))
+        counted: NDArray[np.float64] = np.log1p(self.counts(subjects))
         return counted
 
+    def counts(self, subjects: EntityRows) -> NDArray[np.int64]:
+        return self.kb.fact_counts(subjects)
 
-class TypeCount:
+
+class TypeCount(FactCount):
     """The subject scorer `type-count`: the logarithm of the number of a subject's types."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self.kb = kb
-
-    def score(
-        self, questions: Sequence[MarkedQuestion], *, which: NDArray[np.int64], subjects: EntityRows
-    ) -> NDArray[np.float64]:
-        counted: NDArray[np.float64] = np.log1p(np.diff(self.kb.types_of(subjects).starts))
-        return counted
+    def counts(self, subjects: EntityRows) -> NDArray[np.int64]:
+        return np.diff(self.kb.types_of(subjects).starts)
