@@ -3,9 +3,11 @@
 A backend joins every contract by one entry in `BACKENDS`.
 """
 
+import functools
 import gc
 import json
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
@@ -306,6 +308,19 @@ def backend(request: pytest.FixtureRequest) -> str:
 def make_kb(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, World], Any]:
     """Return a function that makes a knowledge base of a world in a backend."""
     return lambda backend, world: BACKENDS[backend](world, tmp_path_factory.mktemp(backend))
+
+
+@pytest.fixture(scope="session")
+def copy_kb(tmp_path_factory: pytest.TempPathFactory) -> Callable[[World, Path], Path]:
+    """Return a function that copies the knowledge base of a world to a path; it is built once, which takes longest."""
+
+    @functools.cache
+    def built(world: World) -> Path:
+        folder = tmp_path_factory.mktemp("built")
+        build(write_world(world, folder), folder / "world.kb", options=ReadOptions(), watch=BuildProgress())
+        return folder / "world.kb"
+
+    return lambda world, path: shutil.copytree(built(world), path)
 
 
 @pytest.fixture(scope="session")

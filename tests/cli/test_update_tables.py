@@ -1,6 +1,7 @@
 """kbtools update takes what kbtools index takes: tables of an entity a row, Wikidata, and standard input."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,16 @@ from kbtools.cli.main import main
 CAPITAL = {"type": "item", "id": "Q64", "labels": {"en": {"language": "en", "value": "Berlin"}}, "claims": {}}
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built") / "kb"
+    kbtools.index(table=[{"id": "1", "name": "Acme", "boss_id": "2"}, {"id": "2", "name": "Ann"}], out=folder)
+    return folder
+
+
 @pytest.fixture
-def firms(tmp_path: Path) -> Path:
-    kbtools.index(table=[{"id": "1", "name": "Acme", "boss_id": "2"}, {"id": "2", "name": "Ann"}], out=tmp_path / "kb")
-    return tmp_path / "kb"
+def firms(built: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(built, tmp_path / "kb")
 
 
 def update(firms: Path, *arguments: str | Path, typed: str | None = None) -> Invocation:

@@ -30,10 +30,16 @@ def descriptions(kb: KnowledgeBase) -> dict[str, str]:
     return {entity: text for entity, text in zip(kb.ids(rows), kb.descriptions(rows), strict=True) if text}
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built") / "d.kb"
+    kbtools.index(out=folder, facts=FACTS, names=NAMES, descriptions=DESCRIBED)
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    kbtools.index(out=tmp_path / "d.kb", facts=FACTS, names=NAMES, descriptions=DESCRIBED)
-    return tmp_path / "d.kb"
+def folder(built: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(built, tmp_path / "d.kb")
 
 
 def index(tmp_path: Path, *arguments: str) -> dict[str, str]:

@@ -26,10 +26,16 @@ def rebuild(folder: Path, name: str) -> None:
     build(write_world(world, folder.parent), folder, options=ReadOptions(), watch=BuildProgress())
 
 
+@pytest.fixture(scope="module")
+def heroes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built") / "music.kb"
+    rebuild(folder, "Heroes")
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    rebuild(tmp_path / "music.kb", "Heroes")
-    return tmp_path / "music.kb"
+def folder(heroes: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(heroes, tmp_path / "music.kb")
 
 
 @pytest.fixture

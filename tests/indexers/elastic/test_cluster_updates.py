@@ -131,9 +131,8 @@ def test_the_same_updates_make_the_same_knowledge_base_in_a_folder_and_on_a_clus
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    build(write_world(MUSIC, tmp_path), tmp_path / "x.kb", options=ReadOptions(), watch=BuildProgress())
-    return tmp_path / "x.kb"
+def folder(copy_kb: Callable[[World, Path], Path], tmp_path: Path) -> Path:
+    return copy_kb(MUSIC, tmp_path / "x.kb")
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ def states(cluster: Cluster, name: str) -> list[tuple[int, str]]:
     return [(version.number, version.state) for version in list_versions(cluster, name)]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def other_kb(make_kb: Callable[[str, World], Any], tiny_world: World) -> EmbeddedKB:
     return make_kb("embedded", tiny_world)
 

@@ -31,11 +31,11 @@ FACTS = [("Q1", "artist", "Q2"), ("Q3", "artist", "Q2"), ("Q3", "after", "Q1")]
 NAMES = [("Q1", "Heroes"), ("Q2", "David Bowie"), ("Q3", "Low")]
 
 
-@pytest.fixture
-def albums(tmp_path: Path) -> EmbeddedKB:
+@pytest.fixture(scope="module")
+def albums(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedKB:
     merged = [("old", "Q3"), ("older", "Q2"), ("oldest", "Q3")]
     types = [("Q1", "album"), ("Q3", "album"), ("Q2", "person")]
-    path = tmp_path / "albums.kb"
+    path = tmp_path_factory.mktemp("albums") / "albums.kb"
     with kbtools.index(out=path, facts=FACTS, names=NAMES, types=types, redirects=merged):
         return EmbeddedKB(path)
 

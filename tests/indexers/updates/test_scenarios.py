@@ -1,5 +1,6 @@
 """Single changes, one after the other, leave what a fresh build of the same facts has, and what they are counted as."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -100,9 +101,8 @@ def test_after_each_update_it_is_as_built_afresh(tmp_path: Path, steps: list[lis
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    build(write_world(WORLD, tmp_path), tmp_path / "x.kb", options=ReadOptions(), watch=BuildProgress())
-    return tmp_path / "x.kb"
+def folder(copy_kb: Callable[[World, Path], Path], tmp_path: Path) -> Path:
+    return copy_kb(WORLD, tmp_path / "x.kb")
 
 
 def test_every_change_is_counted(folder: Path) -> None:

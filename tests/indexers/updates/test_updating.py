@@ -40,9 +40,8 @@ WORLD = World(
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    build(write_world(WORLD, tmp_path), tmp_path / "x.kb", options=ReadOptions(), watch=BuildProgress())
-    return tmp_path / "x.kb"
+def folder(copy_kb: Callable[[World, Path], Path], tmp_path: Path) -> Path:
+    return copy_kb(WORLD, tmp_path / "x.kb")
 
 
 def name_of(path: Path, entity: str) -> str | None:

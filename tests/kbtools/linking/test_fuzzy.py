@@ -113,7 +113,7 @@ NAMES = (
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def rivers(make_kb: Any, backend: str, new_world: Any) -> KnowledgeBase:
     """Give a knowledge base with names inside each other, and with a relation whose words begin as `country` does."""
     facts = tuple((entity, "place.county.maker", "m") for entity, _ in NAMES)
