@@ -221,11 +221,11 @@ def test_a_damaged_record_of_what_training_chose_names_its_cure(sample_memory: A
 
 @pytest.mark.parametrize("text", ["it's " * 400, "a.b.c. " * 300, "who 's it' of harry potter's " * 70])
 def test_a_question_twice_as_long_is_twice_the_work(tiny_memory: KnowledgeBase, text: str) -> None:
-    answerer = Answerer(tiny_memory)
+    answerer, results = Answerer(tiny_memory), []
     answerer.query("who")
 
-    assert calls_of(answerer.query, text * 2) < 2.5 * calls_of(answerer.query, text)
-    assert answerer.query(text * 2).unread == 0
+    assert calls_of(lambda: results.append(answerer.query(text * 2))) < 2.5 * calls_of(answerer.query, text)
+    assert results[0].unread == 0
 
 
 @pytest.mark.parametrize("text", ["it's " * 200_000, "¿Qué? " * 100_000])
