@@ -43,10 +43,13 @@ settings.load_profile("kbtools")
 os.environ[models.VARIABLE] = models.LEXICAL
 
 
+gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Spare garbage collection what lasts to the end: it took a fifteenth of the time of all tests."""
-    gc.collect()
+    """Collect garbage from here on, but not among modules and tests, which last to the end and were searched often."""
     gc.freeze()
+    gc.enable()
 
 
 ROOT = Path(__file__).resolve().parents[1]
