@@ -1,5 +1,7 @@
 """Faults that were drawn by chance are read from an output and found again in the code of today."""
 
+import gc
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import mutations
@@ -49,6 +51,18 @@ def test_a_fault_is_found_again_where_its_line_has_moved(room: Path) -> None:
     assert labels
     assert [fault and fault.change for fault in again] == [label.partition(" ")[2] for label in labels]
     assert [fault and fault.line for fault in again] == [int(label.split(":")[1].split()[0]) + 3 for label in labels]
+
+
+def test_a_fault_reaches_functions_that_garbage_collection_spares(room: Path) -> None:
+    spec = spec_from_file_location("room", room)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    (fault,) = (fault for fault in tree_faults.find_faults("room.py") if fault.kind == "comparison")
+    gc.freeze()
+
+    sampled_mutations.replace_in_functions(fault, module)
+
+    assert isinstance(module.larger(1, 1.0), int)
 
 
 def test_a_fault_whose_code_is_gone_is_not_found(room: Path) -> None:
