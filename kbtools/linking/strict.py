@@ -4,7 +4,7 @@ import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, compress
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -50,14 +50,7 @@ class StrictMatch(NamedTuple):
 _NEW, _NEW_LINK = partial(tuple.__new__, StrictMatch), partial(tuple.__new__, Link)
 
 
-class _Linked(Protocol):
-    """Anything with a set of entities: a link, or a name."""
-
-    @property
-    def entities(self) -> EntityRows: ...
-
-
-_L = TypeVar("_L", bound=_Linked)
+_L = TypeVar("_L", Link, NameMatch)
 
 
 def link_strictly(kb: KnowledgeBase, question: Question, among: Iterable[Ngram] | None = None) -> list[Link]:

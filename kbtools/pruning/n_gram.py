@@ -6,7 +6,7 @@ paper, needs no training: it prefers mentions whose words few names contain.
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, TypeVar
 
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.views import question_languages, relation_labels
@@ -96,24 +96,17 @@ class NGramPlus:
         content = [match for match in strict if has_content(match.ngram.form)]
         titles = [match for match in strict if " " in match.ngram.form and not has_content(match.ngram.form)]
         if content or misspelt or titles:
-            named: list[_Mentioned] = [*content, *misspelt]
+            named: list[Link | StrictMatch] = [*content, *misspelt]
             kept = longest(content, named) + longest(titles)
             return link_matches(self.kb, question, kept) + longest(misspelt, named)
         titled = [match for match in strict if match.ngram.form not in QUESTION_WORDS and has_word(match.ngram.form)]
         return link_matches(self.kb, question, longest(titled or strict))
 
 
-class _Mentioned(Protocol):
-    """Anything with a mention: a link, or a match."""
-
-    @property
-    def ngram(self) -> Ngram: ...
+_M = TypeVar("_M", Link, StrictMatch)
 
 
-_M = TypeVar("_M", bound=_Mentioned)
-
-
-def longest(links: Sequence[_M], among: Sequence[_Mentioned] | None = None) -> list[_M]:
+def longest(links: Sequence[_M], among: Sequence[Link | StrictMatch] | None = None) -> list[_M]:
     """Return the links that are not inside a longer one of `among`, by default of the links themselves."""
     outermost: set[tuple[int, int]] = set()
     reached = -1

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from kbtools.kb.contract import KnowledgeBase, relation_texts
 from kbtools.ranking.models import WEIGHTS
 from kbtools.scorers.encoders.pretrained import PretrainedFiles, read_files
 from kbtools.scorers.fitting.splits import Splits
-from kbtools.scorers.networks.checkpoint import SavedNetwork, StoredNetwork, match_rows, other_network, read_checkpoint
+from kbtools.scorers.networks.checkpoint import SavedNetwork, match_rows, other_network, read_checkpoint
 from kbtools.scorers.networks.network import without_torch
 from kbtools.scorers.networks.training_settings import PretrainedSettings
 from kbtools.scorers.relations.lexical import LexicalScorer
@@ -25,6 +25,7 @@ from kbtools.user_cache import keep
 
 if TYPE_CHECKING:
     from kbtools.scorers.encoders.encoder_network import EncoderNetwork
+    from kbtools.scorers.encoders.sentence_forward import EncoderForward
     from kbtools.scorers.fitting.training_loop import Task
 
 LEXICAL, TRAINED_LEXICAL = 0.5, 0.15
@@ -44,34 +45,22 @@ _ENCODER, _NETWORK = (
 )
 
 
-class _QuestionEncoder(Protocol):
-    """An encoder of texts, computed by torch or ONNX Runtime."""
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Encode texts of any length: (texts, dim)."""
-        ...
-
-
-class _QuestionNetwork(StoredNetwork, Protocol):
-    """A network that scores relations for texts."""
-
-    @property
-    def encoder(self) -> "_QuestionEncoder": ...
-
-    def score_vectors(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Score texts by their vectors, (texts, dim): (texts, relations)."""
-        ...
-
-
 class EncoderScorer(SavedNetwork):
     """The plugin `encoder`: f(q)·E(r), a cosine if untrained, plus a share of the score of `lexical`."""
 
     version: ClassVar[int] = 2
-    network: _QuestionNetwork
+    network: "EncoderNetwork | EncoderForward"
     settings: ClassVar = PretrainedSettings()
     """Its training settings, which differ from those of networks over words."""
 
-    def __init__(self, network: _QuestionNetwork, rows: Sequence[str], *, texts: Sequence[str], weight: float) -> None:
+    def __init__(
+        self,
+        network: "EncoderNetwork | EncoderForward",
+        rows: Sequence[str],
+        *,
+        texts: Sequence[str],
+        weight: float,
+    ) -> None:
         self.network = network
         self.rows = tuple(rows)
         self.lexical = LexicalScorer(texts)
@@ -125,7 +114,7 @@ class EncoderScorer(SavedNetwork):
         saved = saved.in_order(order, by_row=_BY_ROW)
         if without_torch(device):
             with other_network(folder):
-                network: _QuestionNetwork = import_object(_NETWORK).rebuild(saved)
+                network = import_object(_NETWORK).rebuild(saved)
         else:
             rebuild = import_object("kbtools.scorers.encoders.encoder_network:rebuild_encoder_network")
             network = rebuild(saved, len(kb.relations), folder=folder, device=device)
