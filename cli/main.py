@@ -15,7 +15,7 @@ import click
 
 from kbtools.cli.commands import own_first
 from kbtools.cli.display import echo
-from kbtools.cli.options import BACKEND, DEVICE, EMBEDDED, JOBS, MEMORY, TRUST, check_size
+from kbtools.cli.options import EMBEDDED, check_size
 from kbtools.entry_points import EXTRAS, TRUST_VARIABLE, install_command
 from kbtools.errors import KBToolsError
 from kbtools.processes import MOST_JOBS
@@ -179,19 +179,8 @@ def _find_typed_plugins(arguments: list[str]) -> None:
     show_envvar=True,
     help="Import the module:Class that files of models and vectors name; only for files you trust.",
 )
-@click.pass_context
-def main(
-    context: click.Context,
-    debug: bool,
-    verbose: bool,
-    backend: str,
-    device: str,
-    memory: str,
-    jobs: int | None,
-    trust_plugins: bool,
-) -> None:
+def main(verbose: bool, **_: object) -> None:
     """Answer questions over a knowledge base: index it, prune, rank, answer."""
-    context.meta.update({BACKEND: backend, DEVICE: device, MEMORY: memory, JOBS: jobs, TRUST: trust_plugins})
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A terminal that cannot display a name shows escapes, instead of stopping with an error.

@@ -35,11 +35,6 @@ pruning_option = click.option("--pruning", default=DEFAULT, help="The pruner: a 
 EMBEDDED = "embedded"
 """The backend of the folders that kbtools index makes."""
 
-BACKEND, DEVICE, MEMORY, JOBS, TRUST = (
-    f"kbtools.{name}" for name in ("backend", "device", "memory", "jobs", "trust_plugins")
-)
-"""Keys in the context of a command for the options of `kbtools` itself."""
-
 
 def take_options(command: Command, options: Sequence[_Decorator]) -> Command:
     """Add several options to a command, in the order of its help."""
@@ -55,15 +50,20 @@ def files_options(helps: Mapping[str, str]) -> Callable[[Command], Command]:
     return lambda command: take_options(command, options)
 
 
+def _own_option(name: str) -> Any:
+    """Return the value of an option of `kbtools` itself."""
+    return click.get_current_context().find_root().params[name]
+
+
 def chosen_backend() -> str:
     """Return the backend set on the command line or in the environment."""
-    name: str = click.get_current_context().meta[BACKEND]
+    name: str = _own_option("backend")
     return name
 
 
 def chosen_device() -> str:
     """Return the device for networks; raise UnknownDevice if this machine does not have it."""
-    name: str = click.get_current_context().meta[DEVICE]
+    name: str = _own_option("device")
     if name != "cpu":
         from kbtools.scorers.networks.devices import BF16, resolve_device
 
@@ -73,19 +73,19 @@ def chosen_device() -> str:
 
 def chosen_memory() -> str:
     """Return the amount of memory for the work tables of a build."""
-    amount: str = click.get_current_context().meta[MEMORY]
+    amount: str = _own_option("memory")
     return amount
 
 
 def chosen_jobs() -> int:
     """Return the number of processes and threads of a build."""
-    jobs: int | None = click.get_current_context().meta[JOBS]
+    jobs: int | None = _own_option("jobs")
     return jobs or default_jobs()
 
 
 def trusts_files() -> bool:
     """Return whether files may name classes as module:Class."""
-    trusted: bool = click.get_current_context().meta[TRUST]
+    trusted: bool = _own_option("trust_plugins")
     return trusted
 
 

@@ -13,7 +13,6 @@ from click.testing import CliRunner
 
 import kbtools
 from kbtools.cli.main import main
-from kbtools.cli.options import JOBS
 from kbtools.cli.reading_options import reading_options
 from kbtools.indexers.readers.reading import Predicates, ReadOptions, wide_of
 from tests.conftest import World
@@ -140,7 +139,7 @@ def test_options_of_reading_are_those_of_python(options: str, expected: dict[str
     @click.group()
     @click.pass_context
     def group(context: click.Context) -> None:
-        context.meta[JOBS] = 3
+        context.params["jobs"] = 3
 
     @group.command("read")
     @reading_options
