@@ -438,8 +438,16 @@ def test_as_many_examples_of_a_cause_are_written_as_asked_for(answerer: Answerer
     run = compare(answerer, request_for(errors=1))
     cell = Cell("n-gram", "lexical", "fact-count")
 
-    causes = [example["cause"] for example in read_examples(run.folder, cell)]
+    examples = read_examples(run.folder, cell)
+    causes = [example["cause"] for example in examples]
+    page = (run.folder / "errors" / f"{cell.file}.md").read_text(encoding="utf-8").splitlines()
 
     lost = np.unique(run.causes(cell))
     assert sorted(causes) == sorted(Cause(cause).label for cause in lost if cause != Cause.NONE)
     assert len(causes) < np.count_nonzero(run.causes(cell))
+    assert [line.partition(":")[0] for line in page if line.startswith("## ")] == [
+        f"## {cause.label}" for cause in Cause if cause != Cause.NONE
+    ]
+    first = next(example for example in examples if example["found"])
+    result = answerer.query(first["question"], pruning="n-gram", scorer="lexical", subject="fact-count")
+    assert first["found"]["mention"] == result.candidates[0].mention.text

@@ -15,7 +15,8 @@ from kbtools.comparison.calibration import reliability, risk_coverage, run_calib
 from kbtools.comparison.column_store import Columns
 from kbtools.comparison.experiment import Request, compare
 from kbtools.comparison.grid import Cell, Grid
-from kbtools.comparison.pictures import draw_pictures
+from kbtools.comparison.lost_questions import read_examples
+from kbtools.comparison.pictures import PICTURES, draw_one, draw_pictures
 from kbtools.comparison.report_files import (
     examples_sections,
     make_sections,
@@ -150,8 +151,9 @@ def test_recall_is_drawn_with_its_interval_for_each_pruner(report: Report, drawn
     assert {1, 2, 5, 10, 20, 50, 100} <= set(drawn["recall"].xaxis.get_major_locator().tick_values(1, 100))
 
 
-def test_accuracy_is_drawn_by_scorer_and_pruner(report: Report, drawn: dict[str, Any]) -> None:
-    axes = drawn["accuracy"]
+def test_accuracy_is_drawn_by_scorer_and_pruner(report: Report) -> None:
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install 'kbtools[report]'")
+    axes = draw_one(PICTURES["accuracy"], report).axes[0]
     columns, rows = (
         [label.get_text() for label in labels] for labels in (axes.get_xticklabels(), axes.get_yticklabels())
     )
@@ -237,6 +239,21 @@ def test_lost_questions_are_shown_with_what_won(sample_run: Run) -> None:
 
 def test_without_examples_no_lost_questions_are_shown(report: Report) -> None:
     assert examples_sections(report) == []
+
+
+def test_lost_questions_have_the_names_of_both_pairs(sample_run: Run) -> None:
+    report = make_report(sample_run)
+    (section,) = examples_sections(report)
+
+    pairs = [
+        [
+            f"{pair['name'] or 'no name'} ({pair['subject']}), {pair['relation']}" if pair else "no candidates"
+            for pair in (example["gold"], example["found"])
+        ]
+        for example in read_examples(sample_run.folder, report.best.cell)
+    ]
+    assert [row[2:] for row in section.rows] == pairs
+    assert not any(pair.startswith("no name") for row in pairs for pair in row)
 
 
 def test_damaged_examples_are_named(sample_run: Run, tmp_path: Path) -> None:
