@@ -151,7 +151,8 @@ def test_ids_of_gold_are_written_as_the_knowledge_base_does(
     (question,) = read_gold(write(f"{line}\twhere?\n"), kb)
 
     assert (question.subject, question.relation, question.object) == gold
-    assert read_gold([AnnotatedQuestion(*line.split("\t"), "where?")], kb) == [question]
+    subject, relation, answer = line.split("\t")
+    assert read_gold([AnnotatedQuestion(subject, relation, answer, "where?")], kb) == [question]
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ def kb() -> MemoryKB:
 def test_the_name_of_a_part_is_a_text(kb: MemoryKB, argument: str) -> None:
     with pytest.raises(BadArgument, match=f"^{argument} is a name"):
         Parts(kb).system(**{argument: 7})  # type: ignore[arg-type]
-    assert Parts(kb).system(**{argument: None}) == Parts(kb).system()  # type: ignore[arg-type]
+    assert Parts(kb).system(**{argument: None}) == Parts(kb).system()
 
 
 def test_a_scorer_is_identified_by_its_version_its_origin_or_its_model(kb: MemoryKB, tmp_path: Path) -> None:
