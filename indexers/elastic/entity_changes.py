@@ -230,7 +230,7 @@ class _ChangedEntities:
         run = sorted((name.rank, text, name.parts) for text, name in names.items())
         flags = [rank == ALIAS or rank > run[0][0] for rank, _, _ in run]
         sets = [
-            set_text(parts if self.writes_languages else {language: is_alias})
+            set_text(parts if self.writes_languages else {UND: is_alias})
             for (_, _, parts), is_alias in zip(run, flags, strict=True)
         ]
         content: EntityContent = {

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from kbtools.indexers.elastic.cluster import Cluster, Patience
 from kbtools.indexers.elastic.cluster_updates import UpdateOptions, update_on_cluster
 from kbtools.indexers.elastic.inventory import drop_deleted
 from kbtools.indexers.elastic.knowledge import ElasticKB
-from kbtools.indexers.elastic.loading import Loaded
+from kbtools.indexers.elastic.loading import Loaded, LoadOptions, _wait_for_copies
 from kbtools.indexers.elastic.mapping import ENTITIES, IndexSettings
 from kbtools.indexers.elastic.versions import Version, count_documents, current_version
 from kbtools.indexers.readers.reading import ReadOptions, Source
@@ -98,6 +99,30 @@ def test_an_update_keeps_the_copies_of_shards(
     update(cluster)
 
     assert copies_of(cluster, kb_name) == before == (("0-1", None) if replicas is None else (None, str(replicas)))
+
+
+@pytest.mark.parametrize(
+    ("status", "nodes", "missing", "is_waiting"),
+    [("green", 3, 0, False), ("yellow", 1, 2, False), ("yellow", 3, 2, True), ("red", 3, None, True)],
+)
+def test_copies_are_waited_for_while_nodes_may_take_them(
+    small_server: Callable[..., SmallServer],
+    connect: Callable[..., Cluster],
+    impatient: Patience,
+    status: str,
+    nodes: int,
+    missing: int | None,
+    is_waiting: bool,
+) -> None:
+    unassigned = {"initializing_shards": 1, "unassigned_shards": 1} if missing else {}
+    health = {"initializing_shards": 0, "unassigned_shards": 0, **unassigned}
+    server = small_server(lambda *_: (200, {"status": status, "number_of_data_nodes": nodes, **health}))
+    options = LoadOptions(settings=IndexSettings(replicas=1), patience=impatient)
+
+    with pytest.raises(Unreachable, match="red; start") if missing is None else nullcontext():
+        assert _wait_for_copies(connect(server.url), "kb", "one", options) == missing
+
+    assert (len(server.requests) > 1) is is_waiting
 
 
 def copies_of(cluster: Cluster, kb: str) -> tuple[str | None, str | None]:

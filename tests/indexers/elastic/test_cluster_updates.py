@@ -184,6 +184,19 @@ def test_entities_in_parts_and_names_of_many_are_updated_as_in_a_folder(
         assert counts(kb) == counts(twin)
 
 
+def test_a_name_of_a_relation_alone_makes_a_version_unless_it_is_there(
+    change: Callable[..., UpdateResult], cluster: Cluster, loaded: str
+) -> None:
+    first, other, same, again = (
+        change([{"id": "music.album.artist", "names": [name]}]).digest
+        for name in ("by", "recorded by", "recorded by", "by")
+    )
+
+    assert first == again != other == same
+    assert tuple(ElasticKB(loaded, cluster).relation_names) == ("by",)
+    assert max(number for number, _ in states(cluster, loaded)) == 4
+
+
 def spoken(kb: KnowledgeBase) -> dict[str, Any]:
     """Tell the names of all entities with their languages, and what is found in each."""
     rows, languages = kb.entity_rows(), kb.manifest.languages
@@ -220,6 +233,23 @@ def test_updates_keep_languages_as_in_a_folder(
         assert spoken(kb) == spoken(twin)
     drop_deleted(cluster, kb_name)
     assert spoken(ElasticKB(kb_name, cluster)) == spoken(twin)
+
+
+def test_names_have_no_language_on_a_cluster_once_no_name_has_one(
+    cluster: Cluster, kb_name: str, tmp_path: Path
+) -> None:
+    path, world = tmp_path / "x.kb", World((("Q1", "r", "Q2"),), (), spoken=(("Q1", "Heroes", "de"),), language="de")
+    build(write_world(world, tmp_path), path, options=reading(world), watch=BuildProgress())
+    load(EmbeddedKB(path), cluster, kb_name, options=LoadOptions(settings=SINGLE), watch=BuildProgress())
+    removed: Record = {"id": "Q1", "remove": {"names": True}}
+    for record in (removed, {"id": "Q2", "names": ["Low"]}, {"id": "Q2", "names": ["Lodger"]}):
+        sources, options = sources_of(tmp_path, [record]), ReadOptions()
+        update(path, sources, options=options)
+        update_on_cluster(cluster, kb_name, sources, options=UpdateOptions(options))
+
+    kb, twin = ElasticKB(kb_name, cluster), open_folder(path)
+    assert kb.names_of(kb.entity_rows()) == twin.names_of(twin.entity_rows())
+    assert kb.manifest.languages == twin.manifest.languages == {}
 
 
 def reading(world: World) -> ReadOptions:

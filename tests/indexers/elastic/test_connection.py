@@ -2,6 +2,7 @@
 
 import base64
 import pickle
+import re
 import ssl
 from collections.abc import Callable
 from pathlib import Path
@@ -33,7 +34,7 @@ def test_a_url_outranks_the_environment_and_both_the_default() -> None:
 
 
 def test_several_urls_ports_and_paths_are_read() -> None:
-    found = read_connection("http://one, https://two/es/ ,http://[::1]:9,http://one:9200", {})
+    found = read_connection("http://one, HTTPS://two/es/ ,http://[::1]:9,http://one:9200", {})
     assert found.urls == ("http://one:9200", "https://two:443/es", "http://[::1]:9")
 
 
@@ -239,6 +240,20 @@ def test_pauses_double_up_to_the_longest_and_end_with_patience(total: float, fir
         assert 0.8 * most <= pause <= most
         spent += max(pause, 0.001)
     assert spent >= total
+
+
+def test_a_request_names_the_kind_of_its_body(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster]
+) -> None:
+    server = small_server(lambda *_: (200, {}))
+    cluster = connect(server.url)
+
+    cluster.ask("GET", "/x", to="look")
+    cluster.ask("POST", "/x", {"query": {}}, to="search")
+    cluster.ask("POST", "/_bulk", b"{}\n", to="store", lines=True)
+
+    kinds = [re.findall(r"[\w-]+(?=;|$)", headers.get("content-type", "")) for headers in server.headers]
+    assert [kind[0] if kind else None for kind in kinds] == [None, "json", "x-ndjson"]
 
 
 def test_the_reason_of_a_shard_is_the_reason_of_the_request(

@@ -139,6 +139,8 @@ def test_searches_are_cut_to_what_a_cluster_takes(
 
     assert plain(own.lookup(["who", "it", "solar"])) == plain(memory.lookup(["who", "it", "solar"]))
     assert [len(bodies) for bodies in fake.asked] == [6 if at_once == 1 else 2]
+    terms = [body["query"]["constant_score"]["filter"]["terms"]["forms"] for body in fake.asked[0] if "query" in body]
+    assert [len(forms) for forms in terms] == ([1, 1, 1] if at_once == 1 else [3])
 
 
 @pytest.mark.parametrize("edits_only", [False, True])
