@@ -242,6 +242,16 @@ def test_pauses_double_up_to_the_longest_and_end_with_patience(total: float, fir
     assert spent >= total
 
 
+def test_what_is_missing_is_an_error_unless_it_may_be(
+    small_server: Callable[..., SmallServer], connect: Callable[..., Cluster]
+) -> None:
+    cluster = connect(small_server(lambda *_: (404, {"error": {"type": "not_found", "reason": "no x"}})).url)
+
+    assert cluster.ask("GET", "/x", to="look", missing_ok=True) is None
+    with pytest.raises(ServerError, match=r"could not look \(404 not_found: no x\)"):
+        cluster.ask("GET", "/x", to="look")
+
+
 def test_a_request_names_the_kind_of_its_body(
     small_server: Callable[..., SmallServer], connect: Callable[..., Cluster]
 ) -> None:
