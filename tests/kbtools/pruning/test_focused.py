@@ -255,4 +255,5 @@ def test_focused_idf_links_words_beyond_what_a_tagger_reads(tiny_memory: Knowled
 
 def test_the_weights_of_mentions_are_those_that_were_measured() -> None:
     assert (focused.RARITY, focused.IMPROBABLE, focused.MARGIN) == (0.5, -20.0, 8.0)
+    assert (Focused.version, FocusedIdf.version) == (2, 2)
     assert (n_gram.PART_WEIGHT, n_gram.TEMPERATURE, n_gram.RELATION_WORD, n_gram.STOP_WORD) == (-2.0, 1.0, 0.5, 0.1)
