@@ -169,7 +169,9 @@ SELECT id, text, is_subject, NOT regexp_full_match(id, '{TOPIC.pattern}')
   AND length(regexp_replace(text, '\d', '', 'g')) > length(regexp_replace(text, '\pL', '', 'g')) AS worded
 FROM (
   SELECT id, is_subject, trim(replace(if(contains(id, '://'), url_decode(part), part), '_', ' '), ' /#<>') AS text
-  FROM (SELECT id, bool_or(is_subject) AS is_subject, regexp_extract(id, '[^/#]*[/#]?$') AS part FROM fact_ids
+  FROM (
+    SELECT id, bool_or(is_subject) AS is_subject,
+      regexp_replace(id, '^\S*://\S*[/#:](.)|^/\S*/(\S)|^(?:[a-z]\w*:)+(\S+$)', '\1\2\3') AS part FROM fact_ids
     WHERE NOT starts_with(id, '"') AND NOT starts_with(id, '_:') GROUP BY id))
 WHERE regexp_matches(text, '\pL')
 """

@@ -77,6 +77,8 @@ def detect(path: Path) -> _Detected:
         return _Detected(Source(path, "any", format=WIKIDATA), "a dump of Wikidata")
     if statement.startswith(b"<fb:"):
         return _release(path, [line for _, line in opening])
+    if statement.startswith(b"<") and statement.count(b"\t") == 2 and not statement.rstrip().endswith(b"."):
+        return _Detected(Source(path, "facts", format="release"), "facts without a header, one per line")
     syntax = find_syntax(path, first, number, statement, "")
     if syntax or statement.lstrip().startswith((b"<", b"_:")):
         name = syntax or "n-triples"

@@ -1,12 +1,14 @@
 """Readers of the SimpleQuestions release, of its name and type files, and of counts of names.
 
 Facts: `www.freebase.com/m/0abc` TAB relation TAB objects separated by spaces. Names and types: `<fb:m.0abc>` TAB
-`<fb:type.object.name>` TAB `"name"@en` TAB `.`. Clean blocks are read in columns, others line by line; both give the
-same rows. Counts: name TAB id TAB count, or id TAB count for an entity under all its names.
+`<fb:type.object.name>` TAB `"name"@en` TAB `.`. Names of entities or relations may also follow their id on one line,
+separated by tabs, as in Wikidata5M and `entity2text.txt`. Clean blocks are read in columns, others line by line; both
+give the same rows. Counts: name TAB id TAB count, or id TAB count for an entity under all its names.
 """
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import ClassVar
 
 import pyarrow as pa
@@ -34,7 +36,7 @@ from kbtools.indexers.readers.delimited_columns import parse_cells
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.kb.ids import canonical_id, canonical_property, is_freebase, split_literal, unescape
-from kbtools.kb.table_heads import is_header
+from kbtools.kb.table_heads import entity_role, is_header
 from kbtools.read_ahead import map_ahead
 from kbtools.text.normaliser import normal_form
 
@@ -49,6 +51,9 @@ NAME_PREDICATES = {"type.object.name": 0, "common.topic.alias": ALIAS}
 """Predicates of names, each with the rank of its names."""
 
 TYPE_PREDICATE = "type.object.type"
+
+_NO_NAME = re.compile(r"(/|https?:|www\.|[mg]\.|[LPQ]\d)\S*|\S*_\S*|\s*")
+"""What follows an id in a file of facts rather than names: an id of a relation."""
 
 
 class ReleaseReader:
@@ -69,10 +74,17 @@ class ReleaseReader:
     def sniff(cls, line: bytes, kind: SourceKind) -> bool:
         """Return whether a line looks like one of the release; facts may come from any knowledge base."""
         columns = line.count(b"\t") + 1
+        if kind in ("names", "relations") and columns > 1 and not line.startswith(b"<"):
+            cells = line.decode(errors="replace").split("\t")
+            heads = "name" in map(entity_role, cells) or is_header(cells, least=1)
+            return not heads and b"\r" not in line.rstrip() and _NO_NAME.fullmatch(cells[1]) is None
         return (columns == 4 and line.startswith(b"<fb:") and kind != "any") or (columns == 3 and kind == "facts")
 
     def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
         """Read each block in columns if it is clean, else line by line."""
+        first = next(blocks := iter(blocks), None)
+        self.plain = first is not None and self.source.kind != "any" and not first.text.lstrip().startswith(b"<")
+        blocks = chain([first] if first else [], blocks)
         for batch, block in map_ahead(self.in_columns, blocks, threads=max(1, self.options.jobs - 1)):
             if batch:
                 self.skips.lines += count_byte(block.text, "\n")
@@ -90,6 +102,8 @@ class ReleaseReader:
         """Return the reader of lines, for a block that is not clean."""
         if self.source.kind == "facts":
             return fact_reader(self.options.list_separator)
+        if self.plain:
+            return names_reader(self.source.kind)
         return statement_reader(self.options.language)
 
 
@@ -195,6 +209,25 @@ def statement_reader(language: str) -> LineReader:
                 keep_name(entity, rank, unescape(literal[0]), literal[1], number, rows, skips)
 
     return read_statement
+
+
+def names_reader(kind: SourceKind) -> LineReader:
+    """Return a reader of lines with an id, its name and maybe aliases, separated by tabs."""
+
+    def read_names(number: int, line: str, rows: Rows, skips: Skips) -> None:
+        spelt, *names = (field.strip() for field in line.split("\t"))
+        names = [name for name in names if name]
+        if not spelt or not names:
+            skips.add("no id with a name behind a tab", line=number, text=line)
+        elif kind == "relations":
+            # Beside Freebase's topics, `/film/film/genre` is spelt with dots.
+            ids = {canonical_id(spelt), canonical_property(spelt, beside="m.01")}
+            rows.relations.extend((relation, 0, names[0], "") for relation in sorted(ids))
+        else:
+            for place, name in enumerate(names):
+                keep_name(canonical_id(spelt), ALIAS if place else 0, name, None, number, rows, skips)
+
+    return read_names
 
 
 def _angled(column: pa.ChunkedArray) -> pa.ChunkedArray | None:

@@ -296,6 +296,9 @@ CITY = "<http://e.org/caf%C3%A9_noir> <http://e.org/city> <http://e.org/place#Wa
             "field of marie curie",
             "physics",
         ),
+        ("f.txt", "concept:person:ann_lee\tborn_in\tcity:ulm\n", "where was ann lee born", "answers: ulm (city:ulm)"),
+        ("f.txt", "Bach/Busoni\tpianist\tIda Holt\n", "who is the pianist of bach/busoni", "answers: Ida Holt"),
+        ("f.tsv", "<Ann_Lee>\t<wasBornIn>\t<Ulm>\n", "where was ann lee born", "answers: Ulm (<Ulm>)"),
         ("f.nt", CITY, "city of café noir", "answers: Warsaw (http://e.org/place#Warsaw)"),
         ("f.txt", "m.0abcd\tr\tm.0defg\n", "", "no name was read"),
         ("f.txt", "tt0012345\tr\talpha\n", "", "no name was read"),
@@ -314,6 +317,31 @@ def test_ids_of_words_are_names_where_none_are_given(
     result = run("index", write(name, text), "--out", tmp_path / "s.kb")
     assert ("no names were given, so ids are names" in caplog.text) is bool(question)
     assert told in (run("query", "--kb", tmp_path / "s.kb", question).stdout if question else result.stderr)
+
+
+def test_names_follow_ids_without_a_header_as_in_benchmarks_of_link_prediction(
+    write: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    facts = write("triples.txt", "Q42\tP19\tQ350\n/m/0abc2\t/location/country/capital\t/m/0abc1\n")
+    named = "Q42\tDouglas Adams\tDNA\t\nQ350\tCambridge\n/m/0abc2\tPeru\n/m/0abc1\tLima\nQ7\nQ8\t\n"
+    relations = write("relation.txt", "P19\tplace of birth\tborn in\n/location/country/capital\tseat\n")
+    options = (
+        "--facts",
+        facts,
+        "--names",
+        write("entity2text.txt", named),
+        "--relations",
+        relations,
+        "--max-bad",
+        "0.5",
+    )
+    result = run("index", *options, "--out", tmp_path / "s.kb")
+    assert "skipped 2 of 6 lines: no id with a name behind a tab" in result.stdout
+    for question, told in (
+        ("where was dna born", "Douglas Adams (Q42)  place of birth (P19)  [case: dna]"),
+        ("seat of peru", "answers: Lima (m.0abc1)"),
+    ):
+        assert told in run("query", "--kb", tmp_path / "s.kb", "--top", "1", question).stdout
 
 
 @pytest.mark.parametrize("option", ["facts", "names", "types", "rdf"])

@@ -165,6 +165,15 @@ def test_a_broken_first_line_does_not_hide_the_format(tmp_path: Path) -> None:
         ("facts", NAME, r":1: found .*, which names or types an entity, expected facts; pass the file to --names or"),
         ("facts", "\n" + TYPE, r":2: found .*, which names or types an entity"),
         ("names", FACT, r":1: found .*, expected <fb:m.id> TAB .*; check which file the option names"),
+        *(
+            ("names", f"{fact}\n", ":1: found .*, expected <fb:m.id> TAB")
+            for fact in (
+                "Q42\tP19\tQ350",
+                "ann\tborn_in\tulm",
+                "/m/0abc1\t/film/film/genre\t/m/0abc2",
+                "Ann\tLee\rBob\tRay",
+            )
+        ),
         ("types", FACT, r":1: found .*, expected <fb:m.id> TAB"),
         ("any", FACT, r":1: found .*, expected RDF \(N-Triples, .*; check"),
         (
