@@ -103,7 +103,7 @@ class ReleaseReader:
         if self.source.kind == "facts":
             return fact_reader(self.options.list_separator)
         if self.plain:
-            return names_reader(self.source.kind)
+            return _names_reader(self.source.kind)
         return statement_reader(self.options.language)
 
 
@@ -211,7 +211,7 @@ def statement_reader(language: str) -> LineReader:
     return read_statement
 
 
-def names_reader(kind: SourceKind) -> LineReader:
+def _names_reader(kind: SourceKind) -> LineReader:
     """Return a reader of lines with an id, its name and maybe aliases, separated by tabs."""
 
     def read_names(number: int, line: str, rows: Rows, skips: Skips) -> None:
