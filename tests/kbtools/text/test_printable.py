@@ -67,6 +67,10 @@ def test_markdown_shows_a_text_on_one_line_without_marks(text: str) -> None:
     assert html.unescape(re.sub(r"\\([\\`*_\[\]|~#])", r"\1", written)) == visible(" ".join(text.split()))
 
 
+def test_quotes_stay_quotes_in_markdown() -> None:
+    assert markdown_text('the "A" team\'s') == 'the "A" team\'s'
+
+
 def test_a_table_of_html_has_a_head_and_empty_cells() -> None:
     written = html_table(["a", "b<"], [["x", None], [1, "&"]])
 

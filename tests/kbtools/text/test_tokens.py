@@ -45,6 +45,7 @@ def spelt(text: str) -> list[tuple[str, str, bool]]:
             "a AT&amp;T b",
             [("a", "a", True), ("at", "AT", True), ("and", "&amp;", True), ("t", "T", True), ("b", "b", True)],
         ),
+        ("R&amp;D\nis", [("r", "R", True), ("and", "&amp;", True), ("d", "D", True), ("is", "is", True)]),
         ("x &eacute;t&#xE9; y", [("x", "x", True), ("ete", "&eacute;t&#xE9;", True), ("y", "y", True)]),
         ("a&NotEqualTilde;b", [("a", "a", True), ("≂", "&NotEqualTilde;", False), ("b", "b", True)]),
         ("&&", [("and", "&", True), ("and", "&", True)]),

@@ -4,7 +4,7 @@ import pytest
 
 from kbtools.text.normaliser import normal_form
 from kbtools.text.question import Question
-from kbtools.text.readings import are_parts, divisions, every_ngram
+from kbtools.text.readings import are_parts, divisions, every_ngram, rewrite
 from kbtools.text.rungs import Form
 from tests.work import calls_of
 
@@ -62,11 +62,21 @@ def test_a_long_run_costs_no_more_than_its_length() -> None:
     assert calls_of(every_ngram, twice, lengths=LENGTHS) < 2.5 * calls_of(every_ngram, once, lengths=LENGTHS)
 
 
-@pytest.mark.parametrize("text", ["成都的人口", "서울의 인구는?", "ジョン・レノンの妻 who", "iPhoneの値段"])
+@pytest.mark.parametrize(
+    "text", ["成都的人口", "서울의 인구는?", "ジョン・レノンの妻 who", "iPhoneの値段", "成都的人口 a b c d e"]
+)
 def test_no_ngram_comes_twice(text: str) -> None:
     ngrams = every_ngram(Question.read(text), lengths=LENGTHS)
 
     assert len(ngrams) == len(set(ngrams))
+
+
+@pytest.mark.parametrize(("words", "forms"), [(1, {"b"}), (2, {"a b", "b a", "b b"})])
+def test_words_are_rewritten_in_every_way_up_to_a_limit(words: int, forms: set[str]) -> None:
+    table = {"a": [("a", "b")]}
+
+    assert set(rewrite(["a"] * words, table)) == forms
+    assert len(rewrite(["a"] * 9, table)) == 31
 
 
 @pytest.mark.parametrize(
@@ -79,6 +89,7 @@ def test_no_ngram_comes_twice(text: str) -> None:
         ("xyzzy", []),
         ("xyzzy'q", []),
         ("because", []),
+        ("Because", []),
         ("aardvark", []),
         ("abdomen", ["ab domen", "abd omen", "abdo men", "abdom en"]),
         ("x" * 24, [f"{'x' * at} {'x' * (24 - at)}" for at in range(2, 23)]),
