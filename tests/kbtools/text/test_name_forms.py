@@ -83,7 +83,10 @@ NAME = st.text(st.one_of(st.characters(), st.sampled_from("aB1 '’,()[]&;#u0e4.
         ("PT Venn Kite", {"pt venn kite": Form.NORMAL, "venn kite pt": Form.OTHERWISE}),
         ("P!nk", {"p nk": Form.NORMAL, "pink": Form.OTHERWISE, "pnk": Form.OTHERWISE}),
         ("Ke$ha", {"ke ha": Form.NORMAL, "kesha": Form.OTHERWISE}),
-        ("GDC 0941 Series Two", {"gdc 0941 series two": Form.NORMAL, "gdc0941 series 2": Form.OTHERWISE}),
+        (
+            "GDC 0941 Kite Second Series",
+            {"gdc 0941 kite second series": Form.NORMAL, "gdc0941 kite 2 series": Form.OTHERWISE},
+        ),
         ("Sk@r", {"sk r": Form.NORMAL, "skar": Form.OTHERWISE, "skr": Form.OTHERWISE}),
         ("Kite+", {"kite": Form.NORMAL, "kite plus": Form.OTHERWISE}),
         ("Bad Company", {"bad company": Form.NORMAL}),
