@@ -7,9 +7,10 @@ BIN := $(VENV)/bin
 # Absolute, for commands that run in another folder.
 AT := $(abspath $(BIN))
 KBTOOLS := $(BIN)/kbtools
-# Each file of tests in one process, as many processes as there are cores. Bytecode is written even where the environment
-# says not to: the tests start hundreds of commands, which would each compile kbtools again.
-PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile
+# Each file of tests in one process, as many processes as there are cores, and in order: the last files are short, which
+# those with the fewest tests are not. Bytecode is written even where the environment says not to: the tests start
+# hundreds of commands, which would each compile kbtools again.
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 # Marks of what is installed: kbtools alone, with its server, all that its tests need, what it is compared with, and what builds the site.
 CORE := $(VENV)/.core
 SERVER := $(VENV)/.server

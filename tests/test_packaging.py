@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import functools
 import subprocess
 import sys
 import sysconfig
@@ -145,8 +146,13 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Yield the full names that a file imports, at any depth; a relative one starts with a dot."""
+@functools.cache
+def imports(path: Path) -> list[str]:
+    """Return the full names that a file imports, at any depth; a relative one starts with a dot."""
+    return list(imported_names(path))
+
+
+def imported_names(path: Path) -> Iterator[str]:
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
