@@ -49,7 +49,6 @@ gc.disable()
 def pytest_collection_finish() -> None:
     """Collect garbage from here on, but not among modules and tests, which last to the end and were searched often."""
     gc.freeze()
-    gc.set_threshold(20_000, 10, 10)
     gc.enable()
 
 
