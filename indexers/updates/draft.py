@@ -179,6 +179,8 @@ class Draft:
 
     def merge(self, old: str, new: str) -> None:
         """Move everything of an entity to another; the old id stands for the other from here on."""
+        if old == new:
+            return
         row, old_row = self.require(new), self.find(old)
         if old_row == row:
             return

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kbtools.indexers.building.build import BuildProgress, build
@@ -98,6 +98,8 @@ def one_by_one(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(records, min_size=1, max_size=8))
+@example([{"merge": "m.0d", "into": "m.0d"}, {"remove": "m.0d"}])
+@example([{"merge": "m.0a", "into": "m.0b"}, {"remove": "m.0b"}, {"id": "m.0a", "names": ["It"]}])
 def test_a_draft_is_what_plain_sets_would_be_and_counts_what_changed(
     kb: EmbeddedKB, tmp_path: Path, changes: list[dict[str, Any]]
 ) -> None:

@@ -116,8 +116,9 @@ class Plain:
 
     def change(self, record: Record) -> None:
         if record.keys() == {"remove"}:
-            if record["remove"] not in self.merged:
-                self.take(record["remove"])
+            if (removed := record["remove"]) not in self.merged:
+                self.take(removed)
+                self.merged = {old: new for old, new in self.merged.items() if self.canonical(old) != removed}
             return
         if "merge" in record:
             self.merge(record["merge"], record["into"])
