@@ -250,12 +250,21 @@ def test_a_name_of_three_letters_is_not_misspelt_inside_a_run(make_kb: Any, new_
         ("they saw the ability kite there", []),
         ("they saw a crimson lanternn there", []),
         ("they saw scarlet lanternn there", ["Scarlet Lantern"]),
+        ("they saw scarlet lanternn kite there", ["Scarlet Lantern Kite"]),
     ],
 )
 def test_a_rare_word_of_a_text_may_be_one_slip_of_a_name(
     make_kb: Any, new_world: Any, text: str, names: list[str]
 ) -> None:
-    entities = ("Abdomem Kite", "Abilitty Kite", "The Crimson Lantern Of", "Scarlet Lantern", "Kite", "Crimson")
+    entities = (
+        "Abdomem Kite",
+        "Abilitty Kite",
+        "The Crimson Lantern Of",
+        "Scarlet Lantern",
+        "Kite",
+        "Crimson",
+        "Scarlet Lantern Kite",
+    )
     facts = tuple((name, "r", "o") for name in entities)
     kb = make_kb("memory", new_world(facts, tuple((name, name) for name in entities)))
 

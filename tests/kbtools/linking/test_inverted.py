@@ -97,7 +97,7 @@ def test_of_inverted_names_the_longest_are_linked_and_no_name_without_its_articl
 
     links = link_inverted(kb, [ngrams(Question.read(text), lengths=[2, 3]) for text in texts])
 
-    assert [[link.name for link in own] for own in links] == [["Vincent van Gogh"], []]
+    assert [[(link.name, link.weight) for link in own] for own in links] == [[("Vincent van Gogh", 0.0)], []]
 
 
 def test_an_inverted_name_is_left_out_where_all_of_its_bearers_are_linked_already() -> None:

@@ -124,6 +124,7 @@ def test_features_are_those_of_plain_loops(form: str, names: list[tuple[str, int
         ("river", "rivet", ["=rt", "=CC$"]),
         ("recieve", "receive", ["swap"]),
         ("marth", "marht", ["swap"]),
+        ("anan", "nad", ["-a^", "-V^", "=nd", "=CC$"]),
         ("aab", "aaabb", ["+a&", "+V&", "+b&", "+C&"]),
         ("snow white", "snowwhite", ["- ", "-S"]),
         ("same", "same", []),

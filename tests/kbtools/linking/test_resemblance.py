@@ -58,6 +58,7 @@ def test_a_mention_stands_for_the_words_of_a_name(mention: str, name: str, words
         pytest.param("ab cdef", "abcde", id="few letters of the name"),
         pytest.param("abcde", "ab cdef", id="few letters of the mention"),
         pytest.param("the river rhine", "river rhine", id="the name and an article more"),
+        pytest.param("of the a frankenstien", "frankenstein", id="three function words more"),
     ],
 )
 def test_other_words_are_no_misspelling(mention: str, name: str) -> None:

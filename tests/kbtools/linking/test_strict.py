@@ -41,6 +41,7 @@ def links(kb: KnowledgeBase, text: str) -> set[tuple[str, str, Rung]]:
         ("is c++ old", "c++", "C++", Rung.CASE),
         ("is C++ old", "C", "C", Rung.PUNCTUATION),
         ("is C# old", "C#", "C#", Rung.EXACT),
+        ("is C= old", "C", "C", Rung.PUNCTUATION),
         ("C++?", "C++", "C++", Rung.EXACT),
         ("what is .net?", ".net", ".NET", Rung.CASE),
         ("what is net", "net", ".NET", Rung.PUNCTUATION),
