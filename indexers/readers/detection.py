@@ -152,7 +152,7 @@ def _begins_with_fact(lines: Sequence[bytes]) -> bool:
     """Return whether the first line has the subject of another fact below, and all have a relation of words."""
     rows = [line.decode(errors="replace").rstrip("\r\n").split("\t") for line in lines]
     triples = all(len(row) == 3 and all(row) and not re.search(r"\d", row[1]) for row in rows)
-    return triples and any(row[0] == rows[0][0] for row in rows[1:])
+    return triples and any(row[0] == rows[0][0] and row != rows[0] for row in rows[1:])
 
 
 def _fields_of(line: bytes) -> list[str]:

@@ -45,6 +45,7 @@ ITEM = '{"type": "item", "id": "Q42", "labels": {"en": {"language": "en", "value
         ("f.tsv", "Ann\tborn in\tBonn\nAnn\tworks in\tKiel\n", "facts", "release", "facts without a header"),
         ("c.tsv", "Ann\tborn in\tBonn\nBob\tborn in\tKiel\n", "any", WIDE, "a table of entities"),
         ("c.tsv", "Ann\t1990\tBonn\nAnn\t1990\tKiel\n", "any", WIDE, "a table of entities"),
+        ("c.tsv", "Town\tLand\tRiver\nUlm\tD\tDanube\nTown\tLand\tRiver\n", "any", WIDE, "a table of entities"),
         ("c.csv", "name\nAlpha\n", "any", WIDE, "a table of entities"),
         ("c.jsonl", '{"id": "a", "name": "b"}\n', "any", WIDE, "a table of entities"),
         ("c.jsonl", '{"id": "Q1", "labels": ["b"]}\n', "any", WIDE, "a table of entities"),
