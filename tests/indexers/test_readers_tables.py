@@ -426,12 +426,18 @@ def test_a_row_of_another_length_that_is_no_text_is_counted_in_silence(
     assert capfd.readouterr().err == ""
 
 
-def test_a_file_of_relations_gives_their_names() -> None:
-    rows, _ = read("id,label\nr1,born in\n", "relations")
-    others, _ = read("old,new\nQ1,Q2\n", "redirects")
+@pytest.mark.parametrize(("head", "language"), [("language", "de"), ("lang", "de"), ("lan", "")])
+def test_a_file_of_relations_gives_their_names(head: str, language: str) -> None:
+    rows, _ = read(f"id,label,{head}\nr1,geboren in,de\n", "relations", language="de")
 
-    assert rows.relations == [("r1", 0, "born in", "")]
-    assert others.redirects == [("Q1", "Q2")]
+    assert rows.relations == [("r1", 0, "geboren in", language)]
+
+
+@pytest.mark.parametrize("header", ["old,new", "from,to", "id,target"])
+def test_a_file_of_redirects_gives_old_and_new_ids(header: str) -> None:
+    rows, _ = read(f"{header}\nQ1,Q2\n", "redirects")
+
+    assert rows.redirects == [("Q1", "Q2")]
 
 
 @pytest.mark.parametrize("heads", ["subject_id,relation uri,objectIRI", "Subject,Predicate_ID,object id"])

@@ -124,3 +124,6 @@ def test_the_nearest_of_an_entity_are_others() -> None:
     assert [near.cosine for near in indexed_nearest(kb, 1, top=1)] == pytest.approx([1.0])
     with pytest.raises(VectorsMissing, match="entity 'd' has no vector"):
         indexed_nearest(kb, 3, top=1)
+
+    kb.vector_index = ExactVectors(np.arange(3, dtype=np.uint32), np.ones((3, 2), dtype=np.float32))
+    assert [near.entity_row for near in indexed_nearest(kb, 2, top=1)] == [0]

@@ -95,6 +95,7 @@ def test_a_path_is_a_property_beside_a_topic_of_freebase_alone(spelling: str, be
         (r'"say \"ä\""@en', 'say "ä"'),
         (r'"back\\slash\n"', "back\\slash\n"),
         (r'"\ud83d\ude00"', "😀"),
+        (r'"\U0010ffff\U00110000"', "\U0010ffff\\U00110000"),
         ('""', ""),
     ],
 )

@@ -119,15 +119,15 @@ def test_updates_since_the_last_merge_are_pending(actions: list[str], pending: l
 
 
 def test_only_earlier_updates_are_summed_up() -> None:
-    actions = [UPDATE, UPDATE, MERGE, UPDATE, *[UPDATE] * LATEST]
+    actions = [UPDATE, UPDATE, UPDATE, MERGE, UPDATE, *[UPDATE] * LATEST]
     history = tuple(change(action, number) for number, action in enumerate(actions, 1))
     lines = history_report(Manifest("own", {}, (), (1,), {}, history=history)).split("\n")
 
     assert lines[:4] == [
-        "2 updates from day 1 to day 2: 3 facts added",
-        "merge day 3: 3 facts added",
-        "update day 4: 4 facts added",
+        "3 updates from day 1 to day 3: 6 facts added",
+        "merge day 4: 4 facts added",
         "update day 5: 5 facts added",
+        "update day 6: 6 facts added",
     ]
     assert len(lines) == 3 + LATEST + 1
 

@@ -73,7 +73,7 @@ def test_facts_are_counted_from_both_ends(both: BothWays) -> None:
 
 def test_relations_and_their_inverses_have_ids_of_their_own(both: BothWays) -> None:
     assert len(set(both.relations)) == len(both.relations) == len(both.relation_names) == 2 * both.stored
-    assert read_direction(both, both.stored + 1) == (1, True)
+    assert [read_direction(both, both.stored + number) for number in (0, 1)] == [(0, True), (1, True)]
     assert read_direction(both, 1) == (1, False)
 
 
@@ -181,13 +181,15 @@ def test_relations_are_labelled_in_the_languages_of_questions(
 
 def test_names_and_matches_of_a_view_are_in_order_of_what_they_are_in_its_language() -> None:
     names = [("a", "Fir", "de"), ("b", "elm", "de"), ("c", "Elm", "en"), ("c", "Ulme", "de"), ("c", "Alme", "de")]
+    names.append(("d", "Oak", "en"))
     aliases = [("a", "Elm", "de"), ("c", "Elm", "de"), ("c", "Baum", "de")]
     kb = MemoryKB([("a", "near", "b"), ("b", "near", "c")], names, aliases=aliases, language="en,de")
     german, rows = InLanguages(kb, "de"), kb.entity_rows()
 
     assert [name.text for name in kb.names_of(rows)[2]] == ["Elm", "Alme", "Ulme", "Baum"]
     assert [name.text for name in german.names_of(rows)[2]] == ["Alme", "Ulme", "Elm", "Baum"]
-    assert german.names(rows) == ["Fir", "elm", "Alme"]
+    assert german.names(rows) == ["Fir", "elm", "Alme", "Oak"]
+    assert [name.text for name in german.names_of(rows)[3]] == ["Oak"]
     assert [(match.name, match.is_alias, kb.ids(match.entities)) for match in german.lookup(["elm"])["elm"]] == [
         ("elm", False, ["b"]), ("Elm", True, ["a", "c"]),
     ]  # fmt: skip
