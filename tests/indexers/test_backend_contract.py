@@ -289,6 +289,13 @@ def test_fact_counts_count_distinct_facts_of_a_subject(tiny: KnowledgeBase) -> N
     assert tiny.fact_counts(asked).tolist() == [3, 2, 0, 3, 0]
 
 
+def test_incoming_counts_count_distinct_facts_of_an_object(tiny: KnowledgeBase) -> None:
+    counts = tiny.incoming_counts(rows_of(tiny, "m.05poland", "m.03france", "m.01paris", "m.05poland", "m.19atlantis"))
+
+    assert counts is not None
+    assert counts.tolist() == [2, 1, 0, 2, 0]
+
+
 def test_no_entities_have_no_facts_types_names_or_ids(tiny: KnowledgeBase) -> None:
     nobody = np.empty(0, dtype=np.uint32)
     for grouped in (tiny.relations_of(nobody), tiny.types_of(nobody)):

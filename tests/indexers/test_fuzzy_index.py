@@ -1,10 +1,14 @@
 """The files of the fuzzy index, which readers that may not write beside them open as well."""
 
+import errno
+import shutil
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from kbtools.indexers.folder.column_files import StringTable, StringWriter
 from kbtools.indexers.folder.fuzzy_index import FuzzyIndex, FuzzyWriter
@@ -70,3 +74,19 @@ def test_a_lock_that_was_left_is_no_reader_s_to_take(tmp_path: Path) -> None:
     index = FuzzyIndex(tmp_path / "fuzzy", texts=texts)
 
     assert index.names(index.near("heroez")) == {"heroes"}
+
+
+@pytest.mark.parametrize(
+    ("message", "free", "number"),
+    [
+        ("An index writer was killed", 0, errno.ENOSPC),
+        ("An index writer was killed", 1 << 40, errno.EIO),
+        ("a field is missing", 0, errno.EIO),
+    ],
+)
+def test_a_killed_writer_is_explained_by_a_full_disk_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str, free: int, number: int
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=free))
+    with FuzzyWriter(tmp_path / "fuzzy") as writer:
+        assert writer.reason(ValueError(message)).errno == number

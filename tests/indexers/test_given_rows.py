@@ -133,6 +133,16 @@ def test_columns_name_those_of_a_frame(index: Index) -> None:
     assert kb.facts("Q1").total == 1
 
 
+def test_a_query_chooses_the_rows_of_a_database(index: Index, tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "kites.duckdb")) as database:
+        database.execute("CREATE TABLE kite AS SELECT 'k1' AS id, 'Delta' AS name, 1999 AS year")
+        database.execute("CREATE TABLE maker AS SELECT 'm1' AS id, 'Venn' AS name")
+
+    kb = index(table=tmp_path / "kites.duckdb", query="SELECT id, name FROM kite")
+
+    assert (kb.entity("k1").name, kb.kb.manifest.counts["facts"].unique) == ("Delta", 0)
+
+
 def pandas_frame(table: pa.Table, kind: str) -> Any:
     if kind == "frame":
         pytest.importorskip("pandas", reason="pip install pandas")
