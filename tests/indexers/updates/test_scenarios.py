@@ -47,7 +47,8 @@ WORLD = World(
 STEPS: dict[str, list[list[Record]]] = {
     "names and aliases come and go": [
         [{"id": "m.0d", "names": ["Who"], "aliases": ["C++", "It"]}, {"id": "m.0a", "rename": {"Jaws": "jaws"}}],
-        [{"id": "m.0a", "remove": {"names": True, "aliases": ["Solaris"]}}, {"id": "m.0c", "names": ["Solari"]}],
+        [{"id": "m.0c", "names": ["Solari"]}],  # "solarr" is near both this and Solaris
+        [{"id": "m.0a", "remove": {"names": True, "aliases": ["Solaris"]}}],
         [{"id": "m.0d", "remove": {"names": ["Who"], "aliases": True}, "names": ["1984", "O'Neil"]}],
     ],
     "an entity goes and comes back": [
@@ -168,6 +169,17 @@ def test_names_keep_languages_and_order_through_updates_and_a_compaction(tmp_pat
     compact(path, watch=BuildProgress())
     kb = open_folder(path)
     assert (kb.names_of(rows), kb.ranked_names(rows), kb.manifest.languages) == (names, ranked, languages)
+
+
+def test_names_in_later_languages_are_removed_with_the_aliases(tmp_path: Path) -> None:
+    options = ReadOptions(language=SPOKEN.language)
+    build(write_world(SPOKEN, tmp_path), tmp_path / "x.kb", options=options, watch=BuildProgress())
+
+    apply_records(tmp_path / "x.kb", [{"id": "Q1", "remove": {"aliases": True}}], options)
+
+    with kbtools.open(tmp_path / "x.kb") as kb:
+        entity = kb.entity("Q1")
+        assert (entity.name, entity.aliases) == ("Moon", ())
 
 
 def test_names_without_languages_get_some_with_the_first_update_in_one(folder: Path) -> None:
