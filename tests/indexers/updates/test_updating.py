@@ -288,6 +288,20 @@ def test_ids_are_read_in_every_spelling(folder: Path) -> None:
     assert kb.rows(["m.0three", "m.0rock"]) == [None, 3]
 
 
+def test_a_new_name_of_a_subject_leaves_the_number_of_facts_into_its_objects(folder: Path) -> None:
+    rename(folder, "Station to Station")
+
+    kb = open_folder(folder)
+    assert kb.incoming_counts(np.array(kb.rows(["m.0two"]), dtype=np.uint32)).tolist() == [2]
+
+
+def test_an_entity_that_is_removed_and_added_in_one_update_is_a_new_one(folder: Path) -> None:
+    kbtools.update(folder, add=[{"remove": "m.0one"}, {"id": "m.0one", "names": ["Lodger"]}])
+
+    with kbtools.open(folder) as kb:
+        assert (kb.entity("m.0one").name, kb.facts("m.0one").total) == ("Lodger", 0)
+
+
 def test_redirects_merge_entities_and_their_ids(folder: Path) -> None:
     kbtools.update(folder, redirects=[("m.0one", "m.0three"), ("m.0elsewhere", "m.0three")])
 
