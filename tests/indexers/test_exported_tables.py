@@ -42,6 +42,7 @@ def test_row_numbers_of_r_and_pandas_are_no_relation(tmp_path: Path, lines: list
     ("lines", "wide", "columns"),
     [
         (numbered(",", [3, 1, 2]), Wide(), "no id, rows are numbered; name 'name'; values 'column 1', 'city'"),
+        (numbered(",", [1, 1, 2]), Wide(), "no id, rows are numbered; name 'name'; values 'column 1', 'city'"),
         (numbered(",", [1990, 1991, 1992]), Wide(), "no id, rows are numbered; name 'name'; values 'column 1', 'city'"),
         (numbered("No,", [1, 2, 3]), Wide(), "id 'No'; name 'name'; values 'city'"),
         (numbered("index,", [1, 2, 3]), Wide(subject="index"), "id 'index'; name 'name'; values 'city'"),

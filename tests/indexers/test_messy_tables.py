@@ -56,6 +56,10 @@ class Table:
             {"row of totals": 2}, id="subtotals",
         ),
         pytest.param([HEAD, *ROWS, ",,,,", "Total,,,,4130"], {"blank line": 1, "row of totals": 1}, id="both"),
+        pytest.param(
+            [HEAD, ROWS[0], f"{ROWS[1]},", "Total,,,,1500", "", *ROWS[2:4], 'A-5,"Glass\nbowl",glass,1922,40'],
+            {"row of totals": 1, "blank line": 1}, id="a total above an empty line, with a cell of two lines",
+        ),
         pytest.param([HEAD, *ROWS, "Source: register of 2024"], {"note": 1}, id="a source"),
         pytest.param([HEAD, *ROWS, "Source: register, seen in 2024"], {"note": 1}, id="a source with a comma"),
         pytest.param([HEAD, *ROWS, "* on loan,,,,", "(1) estimated,,,,"], {"note": 2}, id="footnotes"),
@@ -190,7 +194,7 @@ def test_short_tables_have_marginal_rows_too(tmp_path: Path, lines: list[str], n
 @pytest.mark.parametrize("units", [",,,,(EUR)", "Unit,,,years,€", ",,g/cm³,,%"])
 def test_a_row_of_units_is_no_entity(tmp_path: Path, units: str) -> None:
     table = Table(tmp_path / "t.csv", [HEAD, units, *ROWS])
-    assert table.names().keys() == IDS
+    assert (table.names().keys(), table.left_out) == (IDS, {"row of units": 1})
 
 
 def test_the_line_below_a_header_in_markdown_is_no_entity(tmp_path: Path) -> None:
@@ -334,6 +338,10 @@ def test_a_separator_that_is_named_divides_aliases_alone(tmp_path: Path) -> None
             "id 'HGNC ID'; name 'Approved symbol'; values 'City'",
         ),
         (["Land,Symbol", "Ulm,lion", "Tal,bear"], {}, "no id, rows are numbered; name 'Land'; values 'Symbol'"),
+        (
+            ["Name,a,b,c,d,e,f,g,h,i", "Ann,1,2,3,4,5,6,7,8,9"], {},
+            "no id, rows are numbered; name 'Name'; values 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', ...",
+        ),
         (["id,Name,tag,tag,tag", "1,Ann,p,q,r"], {}, "id 'id'; name 'Name'; values 'tag', 'tag 2', 'tag 3'"),
     ],
 )  # fmt: skip

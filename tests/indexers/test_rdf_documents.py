@@ -127,6 +127,7 @@ def test_blank_nodes_of_two_files_are_never_one_and_read_again_the_same(tmp_path
         ("k.ttl", "@base <http://a/> .\nGRAPH <g> { <a> <b> <c> }\n", "if it is TriG, .* use --format trig"),
         ("k.owl", "{" + 5000 * " " + "}", r"invalid RDF/XML from here on .{,200}; fix it"),
         ("k.ttl", SAME["k.jsonld"], "found JSON-LD .* use --format json-ld, or name it .jsonld"),
+        ("k.ttl", "{" + '"@id":'.rjust(4_095) + ' "http://a/s"}\n', "found JSON-LD"),
         ("k.nt", f"[{SAME['k.jsonld']}]", "found JSON-LD .* use --format json-ld, or name it .jsonld"),
         ("k.ttl", SAME["k.owl"], "found RDF/XML .* use --format rdf-xml, or name it .rdf"),
     ],
@@ -163,10 +164,11 @@ def test_an_entity_declared_across_two_pieces_is_refused(tmp_path: Path) -> None
         list(Reading(Source(path, "any"), ReadOptions()).batches())
 
 
-def test_remarks_and_instructions_are_no_nested_elements(tmp_path: Path) -> None:
+def test_remarks_instructions_and_empty_elements_are_not_nested(tmp_path: Path) -> None:
     remarks = "<!-- a remark --><?an instruction?>" * 2_000
     fact = '<rdf:Description rdf:about="http://a/s"><a:p>x</a:p></rdf:Description>'
-    rows, _ = read(tmp_path / "flat.rdf", XML.format(dtd="") + remarks + fact + "</rdf:RDF>")
+    empty = '<rdf:Description rdf:about="http://a/e"/>' * 2_000
+    rows, _ = read(tmp_path / "flat.rdf", XML.format(dtd="") + remarks + empty + fact + "</rdf:RDF>")
     assert rows["facts"] == {("http://a/s", "http://a/p", '"x"')}
 
 

@@ -144,9 +144,14 @@ def test_names_and_aliases_may_be_lists() -> None:
 
 
 def test_no_value_of_a_list_is_lost() -> None:
-    rows, _ = read_objects({"subject": ["Q1", "Q2"], "relation": "r", "object": ["Q3", "Q4"]})
+    rows, _ = read_objects(
+        {"subject": "Q0", "relation": "r", "object": "Q5"},
+        {"subject": ["Q1", "Q2"], "relation": "r", "object": ["Q3", "Q4"]},
+    )
 
-    assert rows.facts == [("Q1", "r", "Q3"), ("Q1", "r", "Q4"), ("Q2", "r", "Q3"), ("Q2", "r", "Q4")]
+    assert rows.facts == [
+        ("Q0", "r", "Q5"), ("Q1", "r", "Q3"), ("Q1", "r", "Q4"), ("Q2", "r", "Q3"), ("Q2", "r", "Q4"),
+    ]  # fmt: skip
 
 
 def test_types_may_be_lists() -> None:
@@ -276,6 +281,7 @@ ROW = st.one_of(
     separator=st.sampled_from([None, "|", " "]),
 )
 @example(rows=[["\n", ""]], suffix=".tsv", size=1, separator=None)  # the second blank line is counted first
+@example(rows=[['"x"', '5"', "b"], ["c", "d", '"']], suffix=".csv", size=1, separator=None)  # a quote for inches
 def test_columns_give_what_rows_give_one_by_one(
     rows: list[list[str]], suffix: str, size: int, separator: str | None
 ) -> None:
@@ -341,9 +347,11 @@ def test_shortened_heads_are_usual_ones() -> None:
     assert rows.facts == [("Q1", "r", "Q2")]
 
 
-def test_a_table_of_facts_without_a_header_is_told_how_it_is_read() -> None:
-    with pytest.raises(WrongFormat, match=r"to read a file of facts without a header, name it \.txt"):
-        read("Q1\tr\tQ2\n", suffix=".tsv")
+@pytest.mark.parametrize(("line", "told"), [("Q1\tr\tQ2", True), ("subject\txyz\tobject", False)])
+def test_a_table_of_facts_without_a_header_is_told_how_it_is_read(line: str, told: bool) -> None:
+    with pytest.raises(WrongFormat) as raised:
+        read(line + "\n", suffix=".tsv")
+    assert ("; to read a file of facts without a header, name it .txt" in str(raised.value)) is told
 
 
 @pytest.mark.parametrize(("separator", "cell"), [("|", "a|b"), ("; ", "a; b"), ("|", "['a', 'b']"), ("|", '["a","b"]')])

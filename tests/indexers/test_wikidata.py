@@ -478,6 +478,17 @@ def test_the_truthy_dump_gives_the_same_knowledge_base(examples: Path, tmp_path:
     assert first.manifest.digest == second.manifest.digest
 
 
+@pytest.mark.parametrize(
+    "subject", ["https://www.wikidata.org/wiki/Special:EntityData/Q1", f"{WD}entity/L1", f"{WD}entity/Q"]
+)
+def test_triples_about_neither_items_nor_properties_are_left_out(tmp_path: Path, subject: str) -> None:
+    labels = [f'<{about}> <http://{LABELS[0]}> "One"@en .\n' for about in (subject, f"{WD}entity/Q1")]
+    (tmp_path / "d.nt").write_text("".join(labels))
+    rows, reading = read(tmp_path / "d.nt")
+    assert [row[0] for row in rows["names"]] == ["Q1"]
+    assert skipped(reading) == {"statement about neither an item nor a property": (1, False)}
+
+
 def test_filters_need_the_json_dump(tmp_path: Path) -> None:
     (tmp_path / "d.nt").write_text(f"<{WD}entity/Q1> <{WD}prop/direct/P31> <{WD}entity/Q5> .\n")
     with pytest.raises(WrongFormat, match="use the JSON dump"):
