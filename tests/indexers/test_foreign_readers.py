@@ -9,7 +9,7 @@ import pytest
 from kbtools.errors import BrokenPlugin
 from kbtools.indexers.building.build import BuildProgress, build
 from kbtools.indexers.readers.batches import RecordBatch
-from kbtools.indexers.readers.reading import ReadOptions, Source
+from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 
 
 class Foreign:
@@ -57,6 +57,14 @@ class Words(Foreign):
         yield "a\tb\tc"
 
 
+class Typing(Foreign):
+    """A reader that makes its tables itself."""
+
+    def read(self, blocks: Iterator[object]) -> Iterator[object]:
+        yield RecordBatch("types", pa.table({"entity": ["a"], "type": ["painter"]}), 1)
+        yield RecordBatch("subclasses", pa.table({"type": ["painter"], "parent": ["artist"]}), 1)
+
+
 class Unmade:
     """A reader that takes no arguments."""
 
@@ -93,6 +101,17 @@ def test_a_reader_that_fails_is_named(tmp_path: Path, reader: type, sentence: st
         build_with(reader, tmp_path)
 
     assert [path.name for path in tmp_path.iterdir()] == ["facts.txt"]
+
+
+def test_tables_with_the_columns_of_their_kind_are_read(tmp_path: Path) -> None:
+    (tmp_path / "types.txt").write_text("a painter\n", encoding="utf-8")
+    options = ReadOptions(format=f"{__name__}:Typing")
+
+    batches = list(Reading(Source(tmp_path / "types.txt", "any"), options).batches())
+
+    assert [batch.table.to_pylist()[0] for batch in batches] == [
+        {"entity": "a", "type": "painter"}, {"type": "painter", "parent": "artist"},
+    ]  # fmt: skip
 
 
 def test_a_file_that_a_reader_lacks_is_not_said_to_be_the_target(tmp_path: Path) -> None:

@@ -121,9 +121,11 @@ def test_one_column_may_be_both_id_and_name(tmp_path: Path) -> None:
 
 
 def test_rows_with_fewer_cells_are_padded_and_told_by_their_lines(tmp_path: Path) -> None:
-    (tmp_path / "c.csv").write_text("id,name,city\n1,Alpha,Bonn\n2,Beta\n3,Gamma,Kiel,,\n4,Delta,Bonn,x\n\n")
+    (tmp_path / "c.csv").write_text(
+        'id,name,city\n1,Alpha,Bonn\n2,Beta\n3,Gamma,Kiel,,\n4,Delta,Bonn,x\n\n5,"E\n",Kiel\n'
+    )
     rows, notes = read(tmp_path / "c.csv", max_bad=0.5)
-    assert names(rows) == {("1", "Alpha"), ("2", "Beta"), ("3", "Gamma")}
+    assert names(rows) == {("1", "Alpha"), ("2", "Beta"), ("3", "Gamma"), ("5", "E")}
     assert notes[-1] == "rows with fewer cells than the header, missing cells taken as empty: lines 3"
 
 
