@@ -72,6 +72,14 @@ def test_the_package_computes_as_sentence_transformers_does() -> None:
     assert SentenceForward.of_files(read_files(PACKAGE)).encode(texts) == pytest.approx(expected, abs=1e-5)
 
 
+def test_tokens_before_and_after_are_at_other_distances() -> None:
+    transformer = Transformer(TransformerConfig(9, 9, 4, 4, 1, 1, 1e-5, 0, False, 32))
+    transformer.distances.weight.data = torch.arange(32.0)[:, None]
+
+    # As in T5: 0 to 15 backwards, from 16 on forwards.
+    assert transformer.distance_bias(3).tolist() == [[[0, 17, 18], [1, 0, 17], [2, 1, 0]]]
+
+
 def folder_of_package() -> Path:
     from kbtools.scorers.encoders.pretrained import find_folder
 
