@@ -17,7 +17,7 @@ import torch
 from kbtools.cli.main import main
 from kbtools.scorers.networks.checkpoint import read_checkpoint
 from kbtools.scorers.networks.devices import resolve_device
-from kbtools.scorers.networks.distributed import processes, rank, share
+from kbtools.scorers.networks.distributed import processes, rank, share, sum_gradients
 
 LAUNCH = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python"]
 KBTOOLS = [sys.executable, "-c", "from kbtools.cli.main import main; main()"]
@@ -119,6 +119,19 @@ def second_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_batch_is_shared_and_a_small_one_leaves_some_without() -> None:
     assert share(np.arange(5)).tolist() == [1, 3]
     assert share(np.arange(1)).tolist() == []
+
+
+@pytest.mark.usefixtures("second_of_two")
+def test_gradients_of_rows_are_summed_over_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = torch.nn.Embedding(4, 1, sparse=True)
+    table(torch.tensor([3, 1, 3])).sum().backward()
+    # The other process has the same gradient.
+    monkeypatch.setattr(torch.distributed, "all_gather", lambda parts, own: [part.copy_(own) for part in parts])
+
+    sum_gradients(table)
+
+    assert table.weight.grad is not None
+    assert table.weight.grad.to_dense().flatten().tolist() == [0, 2, 0, 4]
 
 
 @pytest.mark.usefixtures("second_of_two")

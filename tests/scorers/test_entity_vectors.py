@@ -151,6 +151,17 @@ def test_transe_brings_facts_nearer_than_corrupted_ones(
     assert not again.fresh
 
 
+def test_transe_starts_from_vectors_on_all_sides_of_zero() -> None:
+    torch.manual_seed(1)
+
+    network = TransE(50, 20, dim=9)
+
+    for table in (network.entities, network.relations):
+        weights = table.weight.detach().numpy()
+        # As in TransE: 6 divided by the root of 9.
+        assert (weights.min(), weights.max()) == pytest.approx((-2, 2), abs=0.2)
+
+
 def test_transe_compares_each_fact_with_a_corrupted_one() -> None:
     torch.manual_seed(1)
     network, facts = TransE(9, 2, dim=5), np.array([[0, 0, 1], [1, 1, 2], [0, 1, 3], [4, 0, 4], [5, 1, 6]])

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[train]'")
@@ -94,6 +95,7 @@ def test_a_score_is_a_dot_product() -> None:
 
     expected = network.encoder(*network.collate([["who", "wrote"]])) @ network.table.T
     assert torch.allclose(scores, expected)
+    assert torch.allclose(network.scores([["who", "wrote"]], rows=np.array([1])), expected[:, [1]])
 
 
 def test_the_symbol_stands_for_the_whole_mention() -> None:

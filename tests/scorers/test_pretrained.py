@@ -80,6 +80,22 @@ def test_tokens_before_and_after_are_at_other_distances() -> None:
     assert transformer.distance_bias(3).tolist() == [[[0, 17, 18], [1, 0, 17], [2, 1, 0]]]
 
 
+def test_weights_of_mpnet_have_names_of_their_own(small_encoder: Path) -> None:
+    config = TransformerConfig(200, 64, 16, 32, 3, 2, 1e-5, 0, False, 0)
+    weights = read_weights(small_encoder / "model.safetensors")
+    names = {f".self.{part}.": f".attn.{part[0]}." for part in ("query", "key", "value")}
+    names |= {"attention.output.dense": "attention.attn.o", "attention.output.Layer": "attention.Layer"}
+    renamed = dict(weights)
+    for bert, mpnet in names.items():
+        renamed = {name.replace(bert, mpnet): array for name, array in renamed.items()}
+
+    read = name_weights({f"mpnet.{name}": array for name, array in renamed.items()}, config, "mpnet")
+
+    expected = name_weights(weights, config, "bert")
+    assert read.keys() == expected.keys() == config.shapes().keys()
+    assert all(np.array_equal(array, expected[name]) for name, array in read.items())
+
+
 def folder_of_package() -> Path:
     from kbtools.scorers.encoders.pretrained import find_folder
 

@@ -10,6 +10,7 @@ from kbtools.answering.answerer import Answerer
 from kbtools.errors import BadQuestions, ModelUnusable
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.pruning.pruners import MOST_WORDS, Tagger
+from kbtools.ranking.model_store import read_model
 from kbtools.ranking.models import TAGGER, make_tagger
 from kbtools.text.question import Question
 
@@ -86,6 +87,12 @@ def test_a_focused_pruner_answers(sample_memory: Answerer, models: Path, pruning
 
     assert result.candidates[0].subject_name == "Batman"
     assert result.candidates[0].relation.endswith("character_created_by")
+
+
+def test_a_tagger_saved_without_training_is_known_by_its_class(tagger: Tagger, tmp_path: Path) -> None:
+    tagger.save(tmp_path / "again")  # type: ignore[attr-defined]
+
+    assert read_model(tmp_path / "again").stamp.plugin == f"{type(tagger).__module__}:{type(tagger).__name__}"
 
 
 def test_a_tagger_of_another_kind_is_refused(sample_kb: KnowledgeBase, models: Path, tmp_path: Path) -> None:

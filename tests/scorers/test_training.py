@@ -19,7 +19,7 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[t
 from kbtools.scorers.fitting.measures import Callbacks, Epoch
 from kbtools.scorers.fitting.profiles import profile_settings
 from kbtools.scorers.fitting.splits import Splits
-from kbtools.scorers.fitting.training import TrainedModel, train, training_lock
+from kbtools.scorers.fitting.training import TrainedModel, small_task, train, training_lock
 from kbtools.scorers.networks.training_settings import TrainingSettings, change_settings
 
 SMALL = {"words": "random", "dim": 2, "words_dim": 2, "hidden": 2, "epochs": 1}
@@ -150,3 +150,19 @@ def test_of_two_trainings_of_a_model_the_second_is_refused(
 
 def test_profiles_have_settings_for_plugins_of_others() -> None:
     assert profile_settings("best", RELATION, "my_package:Mine") == profile_settings("best", RELATION, "bigru")
+
+
+class Reading:
+    """A plugin whose task is the questions that it is given."""
+
+    @classmethod
+    def task(cls, kb: KnowledgeBase, splits: Splits, settings: TrainingSettings, *, models: Path) -> Splits:
+        return splits
+
+
+def test_a_small_task_knows_the_subject_that_a_question_marks(sample_kb: KnowledgeBase, tmp_path: Path) -> None:
+    questions = [MarkedQuestion(Question.read("who created batman"), 12, 18)]
+
+    examples = small_task(Reading, sample_kb, questions, models=tmp_path).train
+
+    assert sample_kb.ids(examples.subjects.astype(np.uint32)) == ["m.01d5g"]

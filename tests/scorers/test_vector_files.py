@@ -151,6 +151,7 @@ def test_numbered_ids_of_openke_stand_by_their_numbers(tiny_memory: KnowledgeBas
     [
         (b"m.01paris\nm.02\xff\nm.03\n", r"ids\.txt:2: found invalid UTF-8, expected an id"),
         (b"2\nm.01paris\t0\nm.02paris\t2\n", "found numbers up to 2 of 2 ids, expected 0, 1 and so on"),
+        (b"2\nm.01paris\t0\nm.02paris\n", "expected a row for each of the 3 ids"),
     ],
 )
 def test_ids_that_cannot_be_read_are_refused(
@@ -161,6 +162,14 @@ def test_ids_that_cannot_be_read_are_refused(
 
     with pytest.raises(BadVectors, match=message):
         read_array(tiny_memory, vectors, ids)
+
+
+def test_the_last_id_may_lack_a_line_break(tiny_memory: KnowledgeBase, tmp_path: Path) -> None:
+    vectors, ids = write(tmp_path, ROWS)
+    expected = read_array(tiny_memory, vectors, ids)
+    ids.write_text("\n".join(IDS))
+
+    assert np.array_equal(read_array(tiny_memory, vectors, ids).places, expected.places)
 
 
 def test_an_array_of_text_is_refused(tiny_memory: KnowledgeBase, tmp_path: Path) -> None:
