@@ -157,7 +157,7 @@ def test_deleted_documents_are_dropped_once_no_copy_needs_them(
         return None
 
     server = proxy(watch)
-    dropped = drop_deleted(connect(server.url), kb_name, patience=Patience(total=60.0, sleep=slept.append))
+    dropped = drop_deleted(connect(server.url), kb_name, patience=Patience(total=1e5, sleep=slept.append))
 
     assert dropped is not None
     assert dropped.count > 0
