@@ -78,9 +78,10 @@ def as_json_lines(blocks: Iterable[Block], path: Path) -> Iterator[Block]:
 def _parsed(text: str) -> Any:
     """Return the document in a text; documents one after another, as `jq` prints them, are a list."""
     documents: list[Any] = []
+    decoder = json.JSONDecoder()
     start = len(text) - len(text.lstrip())
     while start < len(text) or not documents:
-        document, end = json.JSONDecoder().raw_decode(text, start)
+        document, end = decoder.raw_decode(text, start)
         documents.append(document)
         space = _SPACE.match(text, end)
         start = space.end() if space else end

@@ -7,8 +7,8 @@ give the same rows. Counts: name TAB id TAB count, or id TAB count for an entity
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import ClassVar
 
 import pyarrow as pa
@@ -28,11 +28,13 @@ from kbtools.indexers.readers.batches import (
     count_byte,
     flaw,
     keep_name,
+    lines_of,
     read_lines,
     repeated,
     shorten,
 )
 from kbtools.indexers.readers.delimited_columns import parse_cells
+from kbtools.indexers.readers.formats import OPENING
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.reading import Reading, ReadOptions, Source
 from kbtools.kb.ids import canonical_id, canonical_property, is_freebase, split_literal, unescape
@@ -69,22 +71,26 @@ class ReleaseReader:
         self.source = source
         self.options = options
         self.skips = skips
+        self.plain = False
 
     @classmethod
     def sniff(cls, line: bytes, kind: SourceKind) -> bool:
         """Return whether a line looks like one of the release; facts may come from any knowledge base."""
+        if _is_plain(line, kind):
+            return True
         columns = line.count(b"\t") + 1
-        if kind in ("names", "relations") and columns > 1 and not line.startswith(b"<"):
-            cells = line.decode(errors="replace").split("\t")
-            heads = "name" in map(entity_role, cells) or is_header(cells, least=1)
-            return not heads and b"\r" not in line.rstrip() and _NO_NAME.fullmatch(cells[1]) is None
         return (columns == 4 and line.startswith(b"<fb:") and kind != "any") or (columns == 3 and kind == "facts")
 
     def read(self, blocks: Iterable[Block]) -> Iterator[RecordBatch]:
         """Read each block in columns if it is clean, else line by line."""
-        first = next(blocks := iter(blocks), None)
-        self.plain = first is not None and self.source.kind != "any" and not first.text.lstrip().startswith(b"<")
-        blocks = chain([first] if first else [], blocks)
+        if self.source.kind in ("names", "relations"):
+            first = next(blocks := iter(blocks), None)
+            blocks = chain([first] if first else [], blocks)
+            # The first line that is of either form decides, since earlier ones may be damaged.
+            for _, line in islice(lines_of(first) if first else (), OPENING):
+                self.plain = _is_plain(line, self.source.kind)
+                if self.plain or line.startswith(b"<"):
+                    break
         for batch, block in map_ahead(self.in_columns, blocks, threads=max(1, self.options.jobs - 1)):
             if batch:
                 self.skips.lines += count_byte(block.text, "\n")
@@ -105,6 +111,18 @@ class ReleaseReader:
         if self.plain:
             return _names_reader(self.source.kind)
         return statement_reader(self.options.language)
+
+
+def _is_plain(line: bytes, kind: SourceKind) -> bool:
+    """Return whether a line has an id and its names, without being a header or a fact."""
+    if kind not in ("names", "relations") or line.startswith(b"<") or b"\t" not in line or b"\r" in line.rstrip():
+        return False
+    cells = line.decode(errors="replace").split("\t")
+    return not _has_heads(cells) and _NO_NAME.fullmatch(cells[1]) is None
+
+
+def _has_heads(cells: Sequence[str]) -> bool:
+    return "name" in map(entity_role, cells) or is_header(cells, least=1)
 
 
 def _parse_columns(text: bytes, *, columns: int) -> pa.Table | None:
@@ -217,7 +235,9 @@ def _names_reader(kind: SourceKind) -> LineReader:
     def read_names(number: int, line: str, rows: Rows, skips: Skips) -> None:
         spelt, *names = (field.strip() for field in line.split("\t"))
         names = [name for name in names if name]
-        if not spelt or not names:
+        if number == 1 and _has_heads([spelt, *names]):
+            skips.add("a header", line=number, text=line, bad=False)
+        elif not spelt or not names:
             skips.add("no id with a name behind a tab", line=number, text=line)
         elif kind == "relations":
             # Beside Freebase's topics, `/film/film/genre` is spelt with dots.

@@ -155,6 +155,12 @@ def test_a_broken_first_line_does_not_hide_the_format(tmp_path: Path) -> None:
     read = reading(tmp_path / "names.txt", "<fb:m.01>\tbroken\n" + NAME, "names", max_bad=1.0)
     assert rows_of(read) == [("m.01", False, "Jaws", "en")]
 
+    cut = reading(tmp_path / "cut.txt", "oken\n" + NAME, "names", max_bad=1.0)
+    assert rows_of(cut) == [("m.01", False, "Jaws", "en")]
+
+    headed = reading(tmp_path / "headed.txt", "id\tname\nQ1\tJaws\n", "names", max_bad=1.0)
+    assert rows_of(headed) == [("Q1", 0, "Jaws", "")]
+
     broken = reading(tmp_path / "facts.txt", "broken\n" + FACT, max_bad=1.0)
     assert rows_of(broken) == [RELEASE_FACT]
 
