@@ -27,7 +27,7 @@ NOT_MEASURED = (
     "some 20 GB",  # what a shard should hold
     "above 30 GB",
     "1 GB is enough",
-    "`--memory` says, 1 GB",
+    "`--memory` allows (1 GB)",
     "downloads 5 GB of CUDA",  # what others weigh
     "ONNX Runtime and tokenizers, 100 MB",
     "file of 8 MB",
