@@ -44,7 +44,7 @@ _Answer = TypeVar("_Answer")
 EXTRAS = {
     "torch": "train", "onnx": "train", "faiss": "train", "onnxruntime": "models", "pycrfsuite": "crf",
     "tokenizers": "minilm", "lightgbm": "ranker", "starlette": "serve", "uvicorn": "serve",
-    "prometheus_client": "serve", "mcp": "mcp",
+    "h11": "serve", "prometheus_client": "serve", "mcp": "mcp", "pydantic": "mcp",
 }  # fmt: skip
 """Modules that only some plugins need, and the extra of kbtools that installs each."""
 

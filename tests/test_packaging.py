@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from kbtools.entry_points import EXTRAS
+
 ROOT = Path(__file__).resolve().parents[1]
 SETUP = ConfigParser()
 SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
@@ -113,6 +115,18 @@ def test_imports_are_absolute_and_by_installed_name() -> None:
     ]
 
     assert against == []
+
+
+def test_every_package_that_only_the_server_imports_has_an_extra() -> None:
+    imported = {
+        name.split(".")[0]
+        for module, path in MODULES.items()
+        if room(module) == "kbtools.serve"
+        for name in imports(path)
+    }
+
+    plain = {"kbtools", "msgspec", "numpy", "rapidfuzz"}
+    assert imported - sys.stdlib_module_names - plain - EXTRAS.keys() == {"spacy"}
 
 
 @pytest.mark.parametrize(
