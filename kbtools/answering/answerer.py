@@ -286,7 +286,15 @@ class Answerer:
         if not result.inverse:
             answers_of = partial(self.reader.answers, limit=limits.answers)
             result = prefer_suited(result, lambda: ask_more(result.question), answers_of)
-        return in_scope(result, limits.abstain, relations_of=self.reader.relations_of)
+        return in_scope(
+            result, limits.abstain, relations_of=self.reader.relations_of, read_forwards=self.is_read_forwards
+        )
+
+    def is_read_forwards(self, result: Result) -> bool:
+        """Return whether a question asks forwards for the relation that its answer reads backwards."""
+        directions = self.both_ways().directions
+        assert directions is not None
+        return self.missing_facts.read_forwards(result, directions)
 
     def or_fallback(self, result: Result, options: QueryOptions) -> Result:
         """Return a result in the languages asked for, or in any language if it has no candidate there."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from itertools import pairwise
 
-from kbtools.answering.missing_facts import UNLIKELY
+from kbtools.answering.missing_facts import ONLY_OBJECT, UNLIKELY
 from kbtools.answering.results import Answer, Candidate, Result
 from kbtools.kb.ids import is_literal, literal_text
 from kbtools.ranking.score import DECIMALS
@@ -110,11 +110,19 @@ def _stems(candidate: Candidate) -> set[str]:
     return {stem for word in named for stem in stems_of(word)}
 
 
-def in_scope(result: Result, abstain: float | None, *, relations_of: Callable[[str], Collection[int]]) -> Result:
+def in_scope(
+    result: Result,
+    abstain: float | None,
+    *,
+    relations_of: Callable[[str], Collection[int]],
+    read_forwards: Callable[[Result], bool],
+) -> Result:
     """Return a result, doubtful if its answers do not fit its question; below `abstain`, without its answers."""
     if not result.answered:
         return result
     doubt = _doubt(result) if _OUTSIDE.search(result.question) else None
+    if not doubt and result.candidates[0].inverse and read_forwards(result):
+        doubt = ONLY_OBJECT
     if not doubt and _is_vague(result) and len(relations_of(result.candidates[0].subject)) > 1:
         doubt = "the question names no relation"
     if not doubt:

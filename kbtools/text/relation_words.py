@@ -136,6 +136,8 @@ def answer_kinds(words: Sequence[str]) -> set[str]:
             continue
         elif word == "by" or word == SYMBOL or word in PLACES | AIDS | CONTEXT_WORDS:
             break
+        elif words[at - 1] in _COPULAS and words[at + 1 : at + 2] == ["by"]:
+            break  # `who is managed by X`
         elif word in FUNCTION_WORDS:
             near = near and word in _COPULAS
         else:

@@ -8,6 +8,7 @@ import pytest
 
 import kbtools
 from kbtools.answering.answerer import Answerer
+from kbtools.answering.missing_facts import ONLY_OBJECT
 from kbtools.answering.explaining import table_lines
 from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.text.question import MarkedQuestion
@@ -255,6 +256,28 @@ def test_a_missing_relation_is_read_anywhere_and_has_at_most_four_words(text: st
     facts = [("a", "partners", '"Acme"'), ("a", "date of last repair", '"1980"'), ("a", "name of the old owner", '"X"')]
     kb = Answerer(MemoryKB([*facts, ("b", "toll", '"Yes"')], [("b", "Tor Bridge")]))
     assert ("does not have" in str(kb.query(text, scorer="lexical").doubt)) is missing
+
+
+@pytest.mark.parametrize(
+    ("text", "doubtful"),
+    [
+        ("who is the manager of rex amin", True),
+        ("who manages rex amin", True),
+        ("who does rex amin manage", False),
+        ("who is managed by rex amin", False),
+        ("who manages ida holt", False),
+    ],
+)
+def test_a_relation_is_not_surely_read_backwards_where_it_is_asked_for_forwards(text: str, doubtful: bool) -> None:
+    facts = [
+        ("a", "manager", "b"),
+        ("a", "dept", '"Sales"'),
+        ("b", "dept", '"Sales"'),
+        ("b", "mail", '"rex@x.example"'),
+    ]
+    result = Answerer(MemoryKB(facts, [("a", "Ida Holt"), ("b", "Rex Amin")])).query(text, scorer="static")
+    assert [str(answer) for answer in result.answers] == ["Rex Amin" if "ida" in text else "Ida Holt"]
+    assert result.doubt == (ONLY_OBJECT if doubtful else None)
 
 
 def test_a_missing_relation_is_not_that_of_one_of_its_words() -> None:

@@ -122,6 +122,7 @@ def test_the_kind_of_answer_decides_by_types_where_labels_say_nothing_of_them() 
         (f"what is {SYMBOL} s ethnicity", {"ethnicity"}),
         (f"what kind of music does {SYMBOL} play", {"music"}),
         (f"what was directed by {SYMBOL}", set()),
+        (f"who is managed by {SYMBOL}", {"who"}),
         (f"what did {SYMBOL} write", set()),
         (f"where was {SYMBOL} born", {"where"}),
         (f"who is an actor born in {SYMBOL}", {"who", "actor"}),
