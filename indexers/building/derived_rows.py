@@ -3,7 +3,7 @@ redirects and merged ids before ids become rows, cells of tables that are ids of
 """
 
 from kbtools.indexers.building.staging import IN_LANGUAGES, ONE_LINE, Staging
-from kbtools.kb.ids import TOPIC
+from kbtools.kb.ids import PATH, TOPIC
 
 _UNIT = r'^"(.*)"\^\^<http://www\.wikidata\.org/entity/(Q\d+)>$'
 """A quantity of Wikidata as its readers return it: the unit is the datatype."""
@@ -168,14 +168,15 @@ SELECT id, text, is_subject, NOT regexp_full_match(id, '{TOPIC.pattern}')
   AND regexp_matches(text, '\pL{{3}}|\p{{Lo}}{{2}}')
   AND length(regexp_replace(text, '\d', '', 'g')) > length(regexp_replace(text, '\pL', '', 'g')) AS worded
 FROM (
-  SELECT id, is_subject, trim(replace(if(contains(id, '://'), url_decode(part), part), '_', ' '), ' /#<>') AS text
+  SELECT id, is_subject, trim(replace(
+    if(contains(id, '://'), coalesce(TRY(url_decode(part)), part), part), '_', ' '), ' /#<>') AS text
   FROM (
     SELECT id, bool_or(is_subject) AS is_subject,
-      regexp_replace(id, '^\S*://\S*[/#:](.)|^/\S*/(\S)|^(?:[a-z]\w*:)+(\S+$)', '\1\2\3') AS part FROM fact_ids
+      regexp_replace(id, '{PATH}', '\1\2\3') AS part FROM fact_ids
     WHERE NOT starts_with(id, '"') AND NOT starts_with(id, '_:') GROUP BY id))
 WHERE regexp_matches(text, '\pL')
 """
-"""Ids as names, addresses by their last part, and whether they consist of words rather than of figures."""
+"""Ids as names, as `name_of_id` spells them, and whether they consist of words rather than of figures."""
 
 
 def widen_types(tables: Staging) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from kbtools.indexers.readers.batches import ALIAS
 from kbtools.kb.contract import KnowledgeBase
-from kbtools.kb.ids import is_literal
+from kbtools.kb.ids import is_literal, name_of_id
 from kbtools.kb.language_tags import UND, SpokenName, stored_text, usual_language, with_text
 from kbtools.kb.rows import EntityRows
 from kbtools.text.normaliser import normal_form
@@ -20,6 +20,9 @@ _Parts = dict[str, bool]
 """The languages of a name, each with whether it is an alias in it."""
 
 _Value = TypeVar("_Value")
+
+_FIRST = 1_000
+"""Entities of a knowledge base whose names are compared with their ids."""
 
 
 class _DraftName(NamedTuple):
@@ -387,6 +390,7 @@ class Draft:
 
     def settle(self) -> None:
         """Remove entities left without facts and names, and count the added and removed entities and values."""
+        self.name_by_ids()
         touched = self.touched()
         self.names.fetch(touched)
         nameless = [row for row in touched if not self.names[row]]
@@ -403,6 +407,26 @@ class Draft:
             values = sum(map(is_literal, ids))
             self.counts[f"entities {change}"] += len(ids) - values
             self.counts[f"values {change}"] += values
+
+    def name_by_ids(self) -> None:
+        """Name new entities by their ids if most entities with a name are named by theirs, as a build may do."""
+        nameless = [
+            (row, text)
+            for row, entity_id in enumerate(self.new_ids, self.known_entities)
+            if not self.names[row] and (self.facts[row] or self.incoming[row] > 0) and not is_literal(entity_id)
+            if not entity_id.startswith("_:") and (text := name_of_id(entity_id))
+        ]
+        if not nameless:
+            return
+        first = as_rows(range(min(self.known_entities, _FIRST)))
+        named = [
+            any(name.text == name_of_id(entity_id) for name in names)
+            for entity_id, names in zip(self.kb.ids(first), self.kb.names_of(first), strict=True)
+            if names
+        ]
+        if 2 * sum(named) > len(named):
+            for row, text in nameless:
+                self.name(row, text, _DraftName(0, {UND: False}))
 
     def made(self) -> dict[str, int]:
         """The numbers of changes by kind, without zeros."""

@@ -11,6 +11,8 @@ An object may also be a literal, spelt as in N-Triples: `"1984"@en`.
 """
 
 import re
+from contextlib import suppress
+from urllib.parse import unquote
 
 FREEBASE_NAMESPACE = "http://rdf.freebase.com/ns/"
 _SITE = re.compile(r"(?:https?://)?(?:www\.)?freebase\.com/")
@@ -40,6 +42,23 @@ _ESCAPE = re.compile(
     re.DOTALL,
 )
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
+
+PATH = r"^\S*://\S*[/#:](.)|^/\S*/(\S)|^(?:[a-z]\w*:)+(\S+$)"
+"""What precedes the last part of an address, a path or a prefixed id, and the beginning of that part."""
+
+
+def name_of_id(entity_id: str) -> str:
+    """Return the words of an id, as its name; empty if it has no letter.
+
+    >>> name_of_id("http://dbpedia.org/resource/Marie_Curie"), name_of_id("/c/en/hot_dog"), name_of_id("42")
+    ('Marie Curie', 'hot dog', '')
+    """
+    part = re.sub(PATH, r"\1\2\3", entity_id, count=1, flags=re.ASCII)
+    if "://" in entity_id:
+        with suppress(UnicodeDecodeError):  # Old addresses escape letters of Latin-1.
+            part = unquote(part, errors="strict")
+    text = part.replace("_", " ").strip(" /#<>")
+    return text if any(map(str.isalpha, text)) else ""
 
 
 def canonical_id(spelling: str) -> str:

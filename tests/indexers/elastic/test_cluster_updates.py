@@ -252,6 +252,27 @@ def test_names_have_no_language_on_a_cluster_once_no_name_has_one(
     assert kb.manifest.languages == twin.manifest.languages == {}
 
 
+def test_an_update_names_new_entities_by_their_ids_as_a_build_does_in_both_homes(
+    cluster: Cluster, kb_name: str, tmp_path: Path
+) -> None:
+    old, new = tmp_path / "old.txt", tmp_path / "new.txt"
+    old.write_text("marie_curie\tborn_in\twarsaw\n", encoding="utf-8")
+    objects = "http://e.org/caf%C3%A9_noir", "http://e.org/caf%E9", "/c/en/hot_dog", "ns:a:b", "Q1", "42", '"ox"', "日本"
+    new.write_text("".join(f"marie_curie\tlikes\t{each}\n" for each in objects), encoding="utf-8")
+    one, both, loading = tmp_path / "one.kb", tmp_path / "both.kb", LoadOptions(settings=SINGLE)
+    build([Source(old, "facts")], one, options=ReadOptions(), watch=BuildProgress())
+    build([Source(old, "facts"), Source(new, "facts")], both, options=ReadOptions(), watch=BuildProgress())
+    load(EmbeddedKB(one), cluster, kb_name, options=loading, watch=BuildProgress())
+    sources = [UpdateSource(Source(new, "facts"), "add")]
+    update(one, sources, options=ReadOptions())
+    update_on_cluster(cluster, kb_name, sources, options=UpdateOptions(ReadOptions()))
+
+    homes = EmbeddedKB(both), open_folder(one), ElasticKB(kb_name, cluster)
+    names = [dict(zip(kb.ids(rows), kb.names_of(rows), strict=True)) for kb in homes if (rows := kb.entity_rows()).size]
+    assert [name.text for name in names[0]["http://e.org/caf%C3%A9_noir"]] == ["café noir"]
+    assert names[0] == names[1] == names[2]
+
+
 def reading(world: World) -> ReadOptions:
     return ReadOptions(language=world.language)
 
