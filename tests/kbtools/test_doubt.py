@@ -8,8 +8,8 @@ import pytest
 
 import kbtools
 from kbtools.answering.answerer import Answerer
-from kbtools.answering.missing_facts import ONLY_OBJECT
 from kbtools.answering.explaining import table_lines
+from kbtools.answering.missing_facts import ONLY_OBJECT
 from kbtools.indexers.folder.memory import MemoryKB
 from kbtools.text.question import MarkedQuestion
 
