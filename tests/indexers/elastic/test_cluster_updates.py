@@ -257,7 +257,7 @@ def test_an_update_names_new_entities_by_their_ids_as_a_build_does_in_both_homes
 ) -> None:
     old, new = tmp_path / "old.txt", tmp_path / "new.txt"
     old.write_text("marie_curie\tborn_in\twarsaw\n", encoding="utf-8")
-    objects = "http://e.org/caf%C3%A9_noir", "http://e.org/caf%E9", "/c/en/hot_dog", "ns:a:b", "Q1", "42", '"ox"', "日本"
+    objects = 'http://e.org/caf%C3%A9_noir http://e.org/caf%E9 /c/en/hot_dog ns:a:b Q1 42 "ox" 日本'.split()
     new.write_text("".join(f"marie_curie\tlikes\t{each}\n" for each in objects), encoding="utf-8")
     one, both, loading = tmp_path / "one.kb", tmp_path / "both.kb", LoadOptions(settings=SINGLE)
     build([Source(old, "facts")], one, options=ReadOptions(), watch=BuildProgress())
