@@ -92,14 +92,25 @@ def list_plugins(group: str) -> dict[str, list[EntryPoint]]:
 
 def installed_points(group: str) -> EntryPoints:
     """Return the entry points of a group."""
-    points: EntryPoints = every_point().select(group=group)
-    return points
+    return every_point()[group]
 
 
 @functools.cache
-def every_point() -> Any:
-    """Return all entry points, cached since searching the environment takes 20 ms."""
-    return entry_points()
+def every_point() -> dict[str, EntryPoints]:
+    """Return the entry points of every group, cached since searching the environment takes 20 ms."""
+    points: Any = entry_points()
+    return {group: points.select(group=group) for group in KINDS}
+
+
+def home_of(point: EntryPoint) -> str:
+    """Return the name of the distribution that offers an entry point, empty if unknown."""
+    return _name(point.dist) if point.dist else ""
+
+
+@functools.cache
+def _name(home: Distribution) -> str:
+    """Return the name of a distribution, cached since it is parsed from its file at each access."""
+    return home.name
 
 
 def load_plugin(group: str, name: str) -> object:
@@ -117,7 +128,7 @@ def load_plugin(group: str, name: str) -> object:
     # A distribution installed twice, editable and not, offers the same target twice.
     targets = {point.value for point in offers[name]}
     if len(targets) > 1:
-        homes = " and ".join(sorted({point.dist.name if point.dist else point.value for point in offers[name]}))
+        homes = " and ".join(sorted({home_of(point) or point.value for point in offers[name]}))
         raise BrokenPlugin(f"plugin {name!r} in {group} is offered by {homes}; uninstall one of them", name=name)
     return import_object(target(offers[name][0]))
 
@@ -175,7 +186,7 @@ def _ask(ask: Callable[[], _Answer], name: str, problem: str) -> _Answer:
 def needs(point: EntryPoint) -> tuple[str, ...]:
     """Return the extras that an entry point needs, each with its distribution."""
     _, _, extras = point.value.partition("[")
-    home = point.dist.name if point.dist else ""
+    home = home_of(point)
     return tuple(f"{home}[{extra.strip()}]" for extra in extras.rstrip(" ]").split(",") if extra.strip())
 
 

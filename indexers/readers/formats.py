@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kbtools.entry_points import READERS, list_plugins, load_plugin
+from kbtools.entry_points import READERS, home_of, list_plugins, load_plugin
 from kbtools.errors import BrokenPlugin, MissingDependency, WrongFormat
 from kbtools.indexers.readers.batches import BOM, Block, SourceKind, lines_of, shorten
 from kbtools.indexers.readers.json_documents import may_be_document
@@ -121,10 +121,7 @@ def _readers() -> Iterator[tuple[str, Any]]:
 
     The release comes before N-Triples, which could also parse its lines.
     """
-    offers = [
-        (points[0].dist is None or points[0].dist.name != "kbtools", name)
-        for name, points in list_plugins(READERS).items()
-    ]
+    offers = [(home_of(points[0]) != "kbtools", name) for name, points in list_plugins(READERS).items()]
     for strange, name in sorted(offers, key=lambda offer: (offer[0], offer[1] != "release", offer[1])):
         try:
             yield name, load_plugin(READERS, name)

@@ -17,7 +17,17 @@ from kbtools.answering.questions import AnnotatedQuestion
 from kbtools.comparison.column_store import digest
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.weight_search import GRID, SWEEPS
-from kbtools.entry_points import PRUNERS, RANKERS, SCORERS, SUBJECT_SCORERS, TAGGERS, list_plugins, load_plugin, target
+from kbtools.entry_points import (
+    PRUNERS,
+    RANKERS,
+    SCORERS,
+    SUBJECT_SCORERS,
+    TAGGERS,
+    home_of,
+    list_plugins,
+    load_plugin,
+    target,
+)
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.ranking.contracts import ZeroShot
 from kbtools.ranking.models import LEXICAL, RELATION, SUBJECT, TAGGER, model_digest, plugin_folder
@@ -94,7 +104,7 @@ def plugin_identity(group: str, name: str, *, part: str = "", models: Path | Non
 
 def _foreign_version(plugin: object, points: list[EntryPoint]) -> list[object] | None:
     """Return the distribution and code of a third-party plugin, whose author may not give versions, else None."""
-    if any(point.dist and point.dist.name == _DISTRIBUTION for point in points):
+    if any(home_of(point) == _DISTRIBUTION for point in points):
         return None
     offers = [[target(point), point.dist.version if point.dist else ""] for point in points]
     return [*offers, _code_digest(plugin)]
