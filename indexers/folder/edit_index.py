@@ -55,9 +55,12 @@ _HASHED_AT_ONCE = 50_000
 """Names hashed in one pass."""
 
 _BUCKETS = 64
-"""Buckets by the first six bits of a key: with 5.9 million names, so 18 million keys, one holds 2 MB, and with thirty
-times as many names 70 MB.
+"""Most buckets of keys: with 5.9 million names, so 18 million keys, one holds 2 MB, and with thirty times as many names
+70 MB.
 """
+
+_NAMES_IN_A_BUCKET = 50_000
+"""Names for which another bucket is opened: fewer would open and empty files for a megabyte that one sort takes."""
 
 _SIGNED = np.dtype([("row", "<u4"), ("signature", "<u8")])
 
@@ -203,15 +206,16 @@ def _hash_names(forms: Sequence[str], rows: NDArray[np.uint32]) -> Iterator[tupl
 class EditKeys:
     """The keys and signatures of names, collected in files of a work folder before they are written.
 
-    Keys are put into buckets by their first bits, signatures into buckets by the rows of their names; buckets are
+    Keys are put into buckets by their order, signatures into buckets by the rows of their names; buckets are
     sorted and written one at a time, so memory does not grow with the names.
     """
 
     def __init__(self, folder: Path, *, names: int) -> None:
         self.folder, self.names = folder, names
+        self.buckets = min(1 + names // _NAMES_IN_A_BUCKET, _BUCKETS)
         self.files = ExitStack()
         self.keys, self.signatures = (
-            [self.files.enter_context((folder / f"edit.{part}.{bucket}").open("w+b")) for bucket in range(_BUCKETS)]
+            [self.files.enter_context((folder / f"edit.{part}.{bucket}").open("w+b")) for bucket in range(self.buckets)]
             for part in ("keys", "signatures")
         )
 
@@ -224,8 +228,9 @@ class EditKeys:
     def add(self, forms: Sequence[str], rows: NDArray[np.uint32]) -> None:
         """Add normal forms, each with the row of a name."""
         for keyed, signed in _hash_names(forms, rows):
-            _share_out(keyed, keyed >> np.uint64(64 - _BUCKETS.bit_length() + 1), self.keys)
-            buckets = signed["row"].astype(np.uint64) * np.uint64(_BUCKETS) // np.uint64(self.names)
+            # A key is the upper half of 64 bits; its share of all keys is the bucket.
+            _share_out(keyed, (keyed >> np.uint64(32)) * np.uint64(self.buckets) >> np.uint64(32), self.keys)
+            buckets = signed["row"].astype(np.uint64) * np.uint64(self.buckets) // np.uint64(self.names)
             _share_out(signed, buckets, self.signatures)
 
     def runs(self) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint32]]]:
@@ -236,8 +241,8 @@ class EditKeys:
 
     def signature(self) -> Iterator[_Hashes]:
         """Yield the letter pairs of all names by row; a name without a normal form of its own has none."""
-        # The first row of a bucket is the least with `row * BUCKETS // names` equal to its number.
-        firsts = [-(-bucket * self.names // _BUCKETS) for bucket in range(_BUCKETS + 1)]
+        # The first row of a bucket is the least with `row * buckets // names` equal to its number.
+        firsts = [-(-bucket * self.names // self.buckets) for bucket in range(self.buckets + 1)]
         for (first, last), file in zip(pairwise(firsts), self.signatures, strict=True):
             signed = _take_back(file, _SIGNED)
             signature = np.zeros(last - first, dtype=np.uint64)
@@ -248,7 +253,7 @@ class EditKeys:
 def _share_out(values: NDArray[Any], buckets: NDArray[np.uint64], files: Sequence[IO[bytes]]) -> None:
     """Append each value to the file of its bucket."""
     order = np.argsort(buckets.astype(np.uint8), kind="stable")
-    edges = np.cumsum(np.bincount(buckets.astype(np.int64), minlength=_BUCKETS))[:-1]
+    edges = np.cumsum(np.bincount(buckets.astype(np.int64), minlength=len(files)))[:-1]
     for file, run in zip(files, np.split(values[order], edges), strict=True):
         file.write(run.tobytes())
 

@@ -63,6 +63,20 @@ def misspell(name: str, *, edits: int, seed: int) -> str:
 NAMES = st.lists(st.text(LETTERS, min_size=1, max_size=14), min_size=1, max_size=12)
 
 
+@given(NAMES, st.integers(0, 3))
+@settings(deadline=None, max_examples=30)
+def test_buckets_do_not_change_what_is_written(names: list[str], names_in_a_bucket: int) -> None:
+    whole = make(names)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(edit_index, "_NAMES_IN_A_BUCKET", 1 + names_in_a_bucket)
+        parted = make(names)
+
+    assert parted.keys.tolist() == whole.keys.tolist()
+    assert parted.rows.tolist() == whole.rows.tolist()
+    assert parted.signatures.tolist() == whole.signatures.tolist()
+
+
 @given(NAMES, st.integers(0, EDITS), st.integers(0, 1000))
 @settings(deadline=None)
 def test_every_name_within_two_edits_is_recalled(names: list[str], edits: int, seed: int) -> None:
