@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
 import pytest
@@ -29,6 +29,8 @@ ADDRESSES = {
     "entity": "#entity?id=m.042xh",
     "about": "#about",
 }
+
+Shown = TypeVar("Shown")
 
 AXE = Path(__file__).resolve().parents[2] / "build" / "node_modules" / "axe-core" / "axe.min.js"
 
@@ -90,7 +92,15 @@ def wait(chrome: Chrome, shown: str) -> WebElement:
         elements = driver.find_elements(By.CSS_SELECTOR, shown)
         return next((element for element in elements if element.is_displayed()), None)
 
-    return WebDriverWait(chrome, 20).until(find)
+    return until(chrome, find)
+
+
+def until(chrome: Chrome, condition: Callable[[Chrome], Literal[False] | Shown | None]) -> Shown:
+    """Wait until a condition holds; the page may be drawn again while it is read.
+
+    Selenium looks twice a second, which is longer than the page takes.
+    """
+    return WebDriverWait(chrome, 20, 0.02, [StaleElementReferenceException]).until(condition)
 
 
 def texts(chrome: Chrome, selector: str) -> list[str]:
@@ -157,9 +167,7 @@ def test_a_candidate_is_taught_by_its_button(browser: Chrome, sample_path: Path,
 
         row.find_element(By.CSS_SELECTOR, "button.teach").click()
 
-        # The answer is drawn again while it is read.
-        changed = WebDriverWait(browser, 20, ignored_exceptions=[StaleElementReferenceException])
-        changed.until(lambda driver: texts(driver, ".answers") == ["Euro"])
+        until(browser, lambda driver: texts(driver, ".answers") == ["Euro"])
         assert "taught by 1 question" in browser.find_element(By.ID, "output").text
 
 
@@ -281,7 +289,7 @@ def test_a_choice_is_part_of_the_address(browser: Chrome, server: RunningServer)
     Select(browser.find_element(By.NAME, "pruning")).select_by_value("n-gram+")
     browser.find_element(By.CSS_SELECTOR, "button.first").click()
 
-    WebDriverWait(browser, 20).until(lambda driver: "pruning=n-gram%2B" in driver.current_url)
+    until(browser, lambda driver: "pruning=n-gram%2B" in driver.current_url)
     wait(browser, ".result")
     assert texts(browser, ".result > p:last-child")[0].startswith("n-gram+, lexical, popularity")
 
@@ -329,7 +337,7 @@ def test_a_language_is_chosen_wherever_names_are_shown(browser: Chrome, speaking
     browser.find_element(By.CSS_SELECTOR, "button.first").click()
     wait(browser, ".matches tbody tr:only-child")
     browser.find_element(By.CSS_SELECTOR, ".matches a").click()
-    WebDriverWait(browser, 20).until(lambda driver: "#entity?id=Q2&lang=de" in driver.current_url)
+    until(browser, lambda driver: "#entity?id=Q2&lang=de" in driver.current_url)
 
     visit(browser, speaking.url + "#link?text=Das+Gift+kam+aus+K%C3%B6ln&lang=de", ".text mark")
     links = [link.get_attribute("href") for link in browser.find_elements(By.CSS_SELECTOR, ".text a")]
@@ -341,7 +349,7 @@ def test_an_entity_is_shown_in_the_language_that_is_chosen(browser: Chrome, spea
     assert browser.find_element(By.TAG_NAME, "h1").text == "Cologne"
     Select(browser.find_element(By.NAME, "lang")).select_by_value("de")
 
-    WebDriverWait(browser, 20).until(lambda driver: driver.find_elements(By.LINK_TEXT, "Deutschland"))
+    until(browser, lambda driver: driver.find_elements(By.LINK_TEXT, "Deutschland"))
     assert browser.find_element(By.TAG_NAME, "h1").text == "Köln"
     assert "lang=de" in str(browser.find_element(By.LINK_TEXT, "Look up").get_attribute("href"))
 
