@@ -9,7 +9,7 @@ from kbtools.answering.missing_facts import ONLY_OBJECT, UNLIKELY
 from kbtools.answering.results import Answer, Candidate, Result
 from kbtools.kb.ids import is_literal, literal_text
 from kbtools.ranking.score import DECIMALS
-from kbtools.text.function_words import AUXILIARIES, QUESTION_WORDS
+from kbtools.text.function_words import AUXILIARIES, QUESTION_WORDS, STOP_WORDS
 from kbtools.text.question import Question
 from kbtools.text.relation_words import relation_words, stems_of
 
@@ -151,7 +151,9 @@ def _doubt(result: Result) -> str | None:
     asked = [word for word in words if word in _SUPERLATIVES and word not in named]
     if several and asked:
         return f"the question asks for the {asked[0]}, and answers are not compared"
-    if tokens[0].text in _ASKING and first.mention.start > tokens[0].start and "or" not in words:
+    # `Was kostet X` is German for `what does X cost`.
+    german = words[0] == "was" and first.mention.start > tokens[1].start and STOP_WORDS.isdisjoint(words[1:])
+    if tokens[0].text in _ASKING and first.mention.start > tokens[0].start and "or" not in words and not german:
         told = all(literal_text(answer.id).casefold() in _TRUTH for answer in result.answers)
         if not (told and any(_stems(first) & stems_of(word) for word in words)):
             return "the question asks for yes or no, and answers are facts"

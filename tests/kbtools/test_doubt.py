@@ -135,6 +135,9 @@ WRITERS = Answerer(
         ("how many spouse has ida holt", "a number"),
         ("how many number of pages has red hill", None),  # the answer is a number
         ("is rex amin the spouse of ida holt", "yes or no"),
+        ("was rex amin the spouse of ida holt", "yes or no"),
+        ("was the spouse of ida holt", "yes or no"),
+        ("was spouse ida holt", None),  # `was` is German for what
         ("is the spouse of ida holt rex amin or another", None),
         ("the spouse of ida holt is who", None),
     ],
