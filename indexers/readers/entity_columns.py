@@ -1,7 +1,8 @@
 """The role of each column of a table with one entity per row: named by an option, or guessed from head and cells."""
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from kbtools.indexers.readers.cell_forms import (
     is_shaped,
     is_value,
 )
+from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.table_rows import SAYING, as_text, is_list, trimmed
 from kbtools.kb.table_heads import ENTITY_ROLES, NAME_HEADS, entity_role, name_parts, plain_head
@@ -52,6 +54,8 @@ class EntityColumns:
         """The columns of given and of family names, where names are made of both."""
         self.addresses: list[str] = []
         """The columns of Wikidata's addresses."""
+        self.spoken: dict[str, tuple[str, str]] = {}
+        """The columns whose heads end in a language, such as `name_de` beside `name_en`: their roles and languages."""
 
     def unfit(self, reason: str) -> WrongFormat:
         return WrongFormat(f"{self.source.name}: {reason}", path=str(self.source.path))
@@ -60,6 +64,7 @@ class EntityColumns:
         """Choose the role of each new column and report it."""
         fields = [name for name in batch.schema.names if name not in self.roles]
         first = not self.roles
+        self.find_spoken(batch.schema.names)
         if first:
             self.addresses = [name for name in batch.schema.names if is_address(batch[name])]
             self.roles |= dict.fromkeys(filter(None, [self.find_id(batch)]), "id")
@@ -193,15 +198,26 @@ class EntityColumns:
             owner = name.removesuffix(suffix)
             if owner in self.addresses and owner != name and not getattr(self.wide, kind):
                 return _TextColumn(kind, name, "", "" if self.roles.get(owner) == "id" else owner)
-        role = entity_role(stem if at else name)
+        role, tag = (entity_role(stem), tag) if at else self.spoken.get(name, (entity_role(name), ""))
         if (
             role in SAYING
             and not getattr(self.wide, role)
             and self.roles.get(name) != "id"
             and name not in self.wide.type
         ):
-            return _TextColumn(role, name, tag if at else "")
+            return _TextColumn(role, name, tag)
         return None
+
+    def find_spoken(self, header: Sequence[str]) -> None:
+        """Find texts in several languages by their heads, unless none of these languages is wanted."""
+        ends = {name: end.groups() for name in header if (end := _SPOKEN_HEAD.fullmatch(plain_head(name)))}
+        stems = Counter(stem for stem, _ in ends.values())
+        wanted = {stem for stem, tag in ends.values() if Languages.read(self.options.language)[tag] is not None}
+        titled = "name" not in map(entity_role, header)
+        for name, (stem, tag) in ends.items():
+            role = entity_role(stem) or ("name" if titled and re.fullmatch(NAME_HEADS[0], stem) else "")
+            if role in SAYING and stems[stem] > 1 and stem in wanted:
+                self.spoken[name] = role, tag
 
     def find_type(self, name: str) -> str:
         """Return `type` for a column of types, else an empty text."""
@@ -282,6 +298,9 @@ _ALSO_VALUES = frozenset(("code", "entity", "key", "subject"))
 
 _OF_ADDRESSES = {"Label": "name", "Description": "description", "AltLabel": "alias"}
 """What Wikidata's query service adds to the name of a variable for the texts of its entity."""
+
+_SPOKEN_HEAD = re.compile(r"(.+) ([a-z]{2})")
+"""A head that ends in the code of a language, as `name_de` and `Label (fr)` do."""
 
 _CODE_HEAD = re.compile(r" (id|code|key)$")
 _NUMBER_HEAD = re.compile(

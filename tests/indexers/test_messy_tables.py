@@ -255,6 +255,23 @@ def test_heads_of_other_languages_name_ids_and_names(tmp_path: Path, header: str
     assert table.names() == {"001": "Vime", "002": "Tala", "003": "Olm"}
 
 
+@pytest.mark.parametrize(
+    ("heads", "language", "names"),
+    [
+        ("Name (en),name_de", "en,de", ["Vienna", "Wien"]),
+        ("Name (en),name_de", "fr,en", ["Vienna"]),
+        ("title_en,titleDe", "de", ["Wien"]),
+        ("title_en,name", "en", ["Wien"]),
+        ("name_fr,name_de", "en", ["Vienna"]),
+    ],
+)
+def test_heads_that_end_in_a_language_are_names_in_it(
+    tmp_path: Path, heads: str, language: str, names: list[str]
+) -> None:
+    table = Table(tmp_path / "t.csv", [f"id,{heads}", "1,Vienna,Wien"], language=language)
+    assert [row["text"] for row in table.rows["names"]] == names
+
+
 def test_names_may_repeat_where_no_column_is_called_so(tmp_path: Path) -> None:
     table = Table(tmp_path / "t.csv", ["No,Child,Year", "1,Ann Thorne,1701", "2,John Pell,1702", "3,Ann Thorne,1704"])
     assert table.names() == {"1": "Ann Thorne", "2": "John Pell", "3": "Ann Thorne"}
