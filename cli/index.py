@@ -65,7 +65,7 @@ _ALSO = click.option(
     "--also",
     multiple=True,
     metavar="KIND=FILE",
-    help=f"Another file; KIND is {', '.join(_KINDS)}, variants, table or wikidata, as options of kbtools index are.",
+    help=f"Another file; KIND is {', '.join(_KINDS)}, variants, table or wikidata, like the options of kbtools index.",
 )
 
 
@@ -149,7 +149,7 @@ def _build_at(target: _Target, sources: Sequence[Source], options: ReadOptions) 
     with stoppable(), target.folder() as folder, shown(files, target.quiet) as watch:
         built = build(sources, folder, options=options, watch=watch, force=target.force, memory=chosen_memory())
         if not built.fresh:
-            echo(f"{out} already holds these sources, nothing to do (--force builds it again)")
+            echo(f"{out} already has these sources, nothing to do (--force builds it again)")
         echo(*counts_report(built.manifest).split("\n"))
         echo(*skipped_report(built.manifest).splitlines())
         if out:
@@ -233,7 +233,7 @@ def _read_also(
 @command.command(
     "table",
     cls=Command,
-    short_help="Build from tables with an entity per row.",
+    short_help="Build from tables with one entity per row.",
     spellings=_also_spellings("table"),
     examples=(
         "kbtools index table proteins.parquet --name label --alias synonyms --list-separator '|' --out proteins.kb",
@@ -273,7 +273,7 @@ def table(
     target: _Target,
     **wide: str | None,
 ) -> None:
-    """Build a knowledge base from tables with an entity per row: spreadsheets, CSV, Parquet, Arrow, JSON Lines,
+    """Build a knowledge base from tables with one entity per row: spreadsheets, CSV, Parquet, Arrow, JSON Lines,
     databases.
 
     The roles of columns are guessed and printed, unless options name them. Columns without ids, names, aliases,
@@ -303,7 +303,7 @@ def table(
 )
 @_FILES
 @_ALSO
-@click.option("--min-sitelinks", type=click.IntRange(min=0), default=0, help="Least number of sitelinks of an entity.")
+@click.option("--min-sitelinks", type=click.IntRange(min=0), default=0, help="Minimum number of an entity's sitelinks.")
 @click.option("--keep-type", multiple=True, metavar="ID", help="Types of entities to keep, such as Q5 or Q5,Q515.")
 @click.option(
     "--keep-property", multiple=True, metavar="ID", help="Properties of facts to keep, such as P19 or P19,P20."

@@ -17,7 +17,7 @@ from kbtools.indexers.folder.kb_folder import read_manifest
 if TYPE_CHECKING:
     from kbtools.indexers.elastic.loading import LoadOptions
 
-COUNTS_STAY = "counts are not loaded: on a cluster, the number of facts decides how likely a name means an entity"
+COUNTS_STAY = "counts are not loaded: on a cluster, the number of facts decides how likely a name is to mean an entity"
 
 
 @click.command(
@@ -105,7 +105,7 @@ def load_folder(
         loaded = load(EmbeddedKB(path), cluster, name, options=options, watch=watch)
     where = f"{name} on {cluster.connection.where}"
     if not loaded.fresh:
-        return f"{where} already holds this content as version {loaded.version}, nothing to do (--force loads it again)"
+        return f"{where} already has this content as version {loaded.version}, nothing to do (--force loads it again)"
     # Readers have it already; copies only guard against the loss of a node.
     copies = f"; {loaded.copies_missing} copies of shards are still to be made" if loaded.copies_missing else ""
     content = f"{loaded.documents:,} documents, content {loaded.manifest.digest[:16]}"

@@ -51,7 +51,7 @@ def command(
     """Find the entities called NAME, best first; `-` reads names from standard input.
 
     Names that differ in case, accents or punctuation count as the same; if there are none, similar names are found. The
-    score, 0 to 100, ranks by similarity first, then by how likely the name means this entity.
+    score, 0 to 100, ranks by similarity first, then by how likely the name is to mean this entity.
     """
     name = require_text(text, "a NAME")
     answerer = home.open()
@@ -108,8 +108,8 @@ def link(
 ) -> None:
     """Find the entities that TEXT mentions, or each line of standard input if TEXT is `-`.
 
-    Mentions do not overlap. Each has candidates, best first, and a score from 0 to 1: how likely it means the first
-    candidate.
+    Mentions do not overlap. Each has candidates, best first, and a score from 0 to 1: how likely it is to mean the
+    first candidate.
     """
     text = require_text(text, "a TEXT")
     answerer = home.open()

@@ -25,7 +25,7 @@ inverse_option = click.option(
 lang_option = click.option(
     "--lang",
     metavar="TAGS",
-    help="Languages of names, preferred first, such as de or de,en; names without one are included.",
+    help="Languages of names, preferred first, such as de or de,en; names without a language are included.",
 )
 models_option = click.option(
     "--models", type=FILE, envvar="KBTOOLS_MODELS", show_envvar=True, help="The folder of models made by kbtools train."

@@ -96,7 +96,7 @@ def _entity_of(answerer: Answerer, text: str) -> Entity:
         if not matches:
             raise UnknownEntity(f"no entity has the id or the name {text!r}", entity=text) from None
     if len(matches) > 1:
-        echo(f"other entities are called {text!r} too, or alike; kbtools lookup lists them", err=True)
+        echo(f"other entities have the name {text!r} or a similar one; kbtools lookup lists them", err=True)
     return answerer.entity(matches[0].id)
 
 

@@ -300,7 +300,7 @@ def _show_ranker(trained: Any) -> None:
     )
     if cascade := trained.system.cascade:
         _say(
-            f"{trained.in_doubt:.2%} of them are in doubt, where the first by {cascade.first.scorer} is less sure than "
+            f"{trained.in_doubt:.2%} of them are in doubt: the first by {cascade.first.scorer} is less sure than "
             f"{cascade.threshold:g}"
         )
 

@@ -49,7 +49,7 @@ _REMOVED = ("facts", "names", "types")
         "names": "Names and aliases to add.",
         "types": "Types of entities to add.",
         "rdf": "RDF of facts, names and types to add.",
-        "table": "Tables with an entity per row to add, such as spreadsheets.",
+        "table": "Tables with one entity per row to add, such as spreadsheets.",
         "wikidata": "Wikidata entities in JSON to add.",
         "relations": "Names of relations: tables with the columns relation and name.",
         "redirects": "Entities to merge: tables with the columns old and new.",

@@ -227,7 +227,7 @@ def require_ours(folder: Path, ours: _Ours) -> None:
     """Raise OutputUnusable if a folder has files that kbtools did not write."""
     if stranger := find_stranger(folder, ours):
         raise OutputUnusable.at(
-            folder, f"holds {str(stranger)!r}, which would be overwritten; move it away, or choose a new folder"
+            folder, f"contains {str(stranger)!r}, which would be overwritten; move it away, or choose a new folder"
         )
 
 

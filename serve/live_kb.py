@@ -94,7 +94,7 @@ class LiveKB:
                 self.opened_as = identity
                 self.replace(Edition(self.open_answerer()))
         except (KBToolsError, OSError) as error:
-            logger.error("%s was rebuilt and cannot be opened, the former edition answers: %s", self.name, ascii(error))
+            logger.error("%s was rebuilt and cannot be opened; the old version answers: %s", self.name, ascii(error))
         finally:
             self.opening.release()
 
@@ -145,7 +145,7 @@ class ClusterIdentity:
             )
             self.indexes = tuple(sorted(behind)) if behind else None
         except KBToolsError as error:
-            logger.warning("%s: cannot be looked up, the edition that is open answers: %s", self.kb, ascii(error))
+            logger.warning("%s: cannot be looked up, the open version still answers: %s", self.kb, ascii(error))
             self.indexes = None
         finally:
             self.asked = time.monotonic()

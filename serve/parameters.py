@@ -62,7 +62,7 @@ def _fault_of(name: str, value: Any, expected: dict[str, Any], message: str) -> 
     if "regex" in message:
         return BadArgument(f"the {name.removesuffix('s')} is empty", name=name)
     if "of length" in message and expected["type"] == "array" and "array" in message:
-        return RequestTooLarge(f"{name} holds {len(value):,}, at most {expected['maxItems']:,} in a request")
+        return RequestTooLarge(f"{name} has {len(value):,} values, at most {expected['maxItems']:,} in a request")
     if "of length" in message:
         most = expected.get("items", expected)["maxLength"]
         longest = max(map(len, value)) if isinstance(value, list) else len(value)

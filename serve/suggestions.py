@@ -30,7 +30,7 @@ _NOTABLE = 3
 
 
 def suggest_entities(edition: Edition, prefix: str, *, cursor: int) -> list[dict[str, Any]]:
-    """Suggest the entity with that id, those with that name, with a name or word that begins so, and similar ones."""
+    """Suggest the entity with that id, those with that name, with a name or word with this prefix, and similar ones."""
     answerer = edition.answerer
     if not prefix.strip() or cursor >= LAST_SUGGESTED:
         return []

@@ -83,7 +83,7 @@ class BuildProgress:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """The result of a build; `fresh` is false if the folder already held the same sources."""
+    """The result of a build; `fresh` is false if the folder already had the same sources."""
 
     manifest: Manifest
     fresh: bool
@@ -98,7 +98,7 @@ def build(
     force: bool = False,
     memory: str = MEMORY,
 ) -> Built:
-    """Build a knowledge base from sources, unless the folder already holds them.
+    """Build a knowledge base from sources, unless the folder was built from them.
 
     Raises InputError for a source that cannot be used and BuildError otherwise; unless the build succeeds, the old
     knowledge base stays as it was and no other files are left. Vectors of the old one are kept if both have the same
@@ -153,7 +153,7 @@ def _check_target(out: Path) -> None:
     stranger = find_stranger(out.resolve(), is_ours)
     if names and (MANIFEST not in names or stranger):
         content = repr(str(stranger or min(names)))
-        raise OutputUnusable.at(out, f"holds {content}, which would be overwritten; choose a new folder for --out")
+        raise OutputUnusable.at(out, f"contains {content}, which would be overwritten; choose a new folder for --out")
 
 
 def keep_vectors(old: Path, new: Path, manifest: Manifest, locks: ExitStack) -> None:
@@ -246,7 +246,7 @@ def write_knowledge(
                 tables.count(f"(SELECT 1 FROM {table} SEMI JOIN counts ON counts.entity = {table}.{column} LIMIT 1)")
                 for table, column in (("fact_ids", "id"), ("names", "entity"))
             )
-            _require(known, f"none of {counted:,} counts is of an entity with a fact or a name", sources)
+            _require(known, f"none of {counted:,} counts belongs to an entity with a fact or a name", sources)
 
     manifest = write_tables(fill, folder, watch=watch, memory=memory, jobs=options.jobs)
     return replace(manifest, sources=tuple(read), options=_option_record(options, sources))

@@ -73,7 +73,7 @@ class _SpeltForms(NamedTuple):
 
 
 def form_rows_of(names: tuple[pa.RecordBatch, int]) -> pa.Table:
-    """Return the forms of a batch of names, which comes with the row of its first name."""
+    """Return the forms of a batch of names, given with the row of its first name."""
     batch, first = names
     entities, aliases, texts = batch.columns[:3]
     return form_rows(texts, aliases, entities, first=first)
@@ -140,7 +140,7 @@ def is_plain(texts: pa.StringArray) -> pa.BooleanArray:
 
 
 def _punctuated_forms(left: _NamesLeft) -> _SpeltForms:
-    """Take the names whose only form is their words, whatever marks separate them."""
+    """Take the names whose only form is their words, with any marks between them."""
     texts = left.texts
     normal = pc.ascii_trim(pc.replace_substring_regex(texts, "[^a-z]+", " "), " ")
     joined = pc.match_substring_regex(texts, JOINED.pattern)

@@ -31,7 +31,7 @@ _HEADS = {
     "redirects": ("old", "new"),
     "counts": ("name", "id", "count"),
 }
-"""The columns that the values of a tuple stand for."""
+"""The columns of the values of a tuple."""
 
 _NAMED = ("names", "aliases", "descriptions", "relations")
 """The kinds whose tuples may include a language."""
@@ -86,7 +86,7 @@ def read_options(
 
 
 def sources_of(kind: str, rows: Any, path: Path, columns: Mapping[str, str]) -> Iterator[Source]:
-    """Yield the files of a kind, or the one that its rows are written to."""
+    """Yield the files of a kind, or the file that its rows are written to."""
     if isinstance(rows, str | os.PathLike):
         rows = [rows]
     batches = _frame_batches(kind, rows)

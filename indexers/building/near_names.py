@@ -15,7 +15,7 @@ from kbtools.indexers.folder.kb_folder import COLUMNS, FUZZY, WORK
 from kbtools.processes import Worker
 
 MANY = 200_000
-"""Least number of names for which a separate process pays: they take 1.5 s."""
+"""The fewest names for which a separate process pays off: indexing them takes 1.5 s."""
 
 _QUEUED = 8_192
 """Forms per batch: tantivy queues 10,000 and indexes them while others are hashed; with larger batches the caller would

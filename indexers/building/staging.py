@@ -317,7 +317,7 @@ class FactPieces:
         self.facts = self.ids = self.relations = 0
 
     def add(self, piece: FactPiece) -> tuple[pa.Table, pa.Table]:
-        """Add a piece; return its ids, each with its number and whether it is a subject, and its relations likewise."""
+        """Add a piece; return its ids with number and whether each is a subject, and its relations with numbers."""
         self.file.write(piece.numbers)
         # The ids of subjects come first, since those of objects were numbered after them.
         is_subject = np.arange(len(piece.ids)) < piece.subjects

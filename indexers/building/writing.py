@@ -39,7 +39,7 @@ _Report = Callable[[str, str], None]
 
 _TABLES = {
     "relation_names": "the name of each relation, empty for none",
-    "redirects": "merged ids, ascending, and the row of the entity that each stands for",
+    "redirects": "merged ids, ascending, and the row of the entity that each belongs to",
     "descriptions": "entities, ascending, and the description of each",
     "facts": "subjects, relations and objects",
     "incoming": "objects, relations and subjects of the facts",
@@ -47,7 +47,7 @@ _TABLES = {
     "types": "entities and types",
     "counts": "keys of names, entities and counts",
     "forms": "forms of names, by form, kind, text and entity, with the row of the name",
-    "words": "words, ascending, with the number of normal forms that hold each",
+    "words": "words, ascending, with the number of normal forms that contain each",
 }
 """The columns of each table; its rows are sorted by all of them unless stated otherwise."""
 

@@ -186,7 +186,7 @@ class Sender:
             # A deleted or blocked index refuses every document; the document is not at fault.
             elif status in (403, 404) or fault.get("type") == "cluster_block_exception":
                 raise ServerError(
-                    f"{self.cluster.connection.where}: {index} takes no documents ({status} {reason}); fix "
+                    f"{self.cluster.connection.where}: {index} accepts no documents ({status} {reason}); fix "
                     "this, then run the same command to resume",
                     index=index,
                     reason=reason,
@@ -213,7 +213,7 @@ def note_kinds(kinds: dict[str, str], rejected: Iterable[Rejected]) -> None:
 def _too_large(document: Document) -> Rejected:
     """Return the rejection of a document that is too large for any request."""
     size = len(document.source)
-    reason = f"a document of {size:,} bytes is larger than the cluster takes (http.max_content_length, or its memory)"
+    reason = f"a document of {size:,} bytes is larger than the cluster accepts (http.max_content_length, or its memory)"
     return Rejected(document.key, "too large", reason, document.source)
 
 

@@ -124,7 +124,7 @@ class Cluster:
     def health(
         self, indexes: str, *, until: Callable[[dict[str, Any]], bool], patience: Patience
     ) -> dict[str, Any] | None:
-        """Poll the health of indexes until it is as wanted or patience ends; return the last answer.
+        """Poll the health of indexes until it is as required or patience ends; return the last answer.
 
         Replaces a waiting request, which a cluster answers with 408 on time-out. None for indexes that do not exist.
         """
@@ -302,7 +302,7 @@ def _explain(error: Exception, to: str, connection: Connection) -> ServerError:
         return Unreachable(f"{where}: no TLS; use http:// instead of https://", reason=reason)
     if isinstance(error, elastic_transport.TlsError):
         return Unreachable(
-            f"{where}: TLS does not agree ({reason}); name the cluster's authority in {PREFIX}CA_FILE, and a "
+            f"{where}: the TLS handshake failed ({reason}); name the cluster's authority in {PREFIX}CA_FILE, and a "
             "client certificate if it asks for one"
         )
     if isinstance(error, elastic_transport.ConnectionTimeout):

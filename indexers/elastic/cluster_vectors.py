@@ -148,7 +148,7 @@ def _send_vectors(cluster: Cluster, index: str, vectors: EntityVectors) -> None:
     sent, _ = Sender(cluster, patience=PATIENCE).store(index, documents)
     counted = cluster.ask("GET", f"/{index}/_count", to="count the vectors", patience=PATIENCE)["count"]
     if counted != sent:
-        raise BulkFailed(f"{index}: holds {counted:,} of {sent:,} vectors; load them again", index=index)
+        raise BulkFailed(f"{index}: has {counted:,} of {sent:,} vectors; load them again", index=index)
     if not sent:
         raise VectorsMissing(f"{index}: none of its entities has a vector, so there is nothing to search")
 

@@ -170,8 +170,8 @@ def read_connection(url: str | None = None, environment: Mapping[str, str] | Non
     api_key = _read_secret("api_key", environment)
     if api_key and not _KEY.fullmatch(api_key := api_key.strip()):
         raise NotAllowed(
-            f"{_variable('api_key')}, or its file: holds a line break, a space or a letter that is not ASCII, which no "
-            "API key has; give the key as Elasticsearch encoded it, on one line"
+            f"{_variable('api_key')}, or its file: contains a line break, a space or a letter that is not ASCII, which "
+            "no API key has; give the key as Elasticsearch encoded it, on one line"
         )
     return Connection(
         urls=urls,
@@ -248,7 +248,7 @@ def _read_secret(name: str, environment: Mapping[str, str]) -> str | None:
         return direct or None
     kind = name.replace("_", " ")
     if not Path(file).exists():
-        raise NotAllowed(f"{in_file}: no such file; it should hold the {kind}")
+        raise NotAllowed(f"{in_file}: no such file; it should contain the {kind}")
     try:
         secret = Path(file).read_bytes().decode("utf-8-sig").rstrip("\r\n")
     except OSError as error:
@@ -256,7 +256,7 @@ def _read_secret(name: str, environment: Mapping[str, str]) -> str | None:
     except UnicodeDecodeError:
         raise NotAllowed.at(file, f"the {kind} in it is not UTF-8 text") from None
     if not secret.strip():
-        raise NotAllowed.at(file, f"empty; it should hold the {kind}")
+        raise NotAllowed.at(file, f"empty; it should contain the {kind}")
     return secret
 
 

@@ -161,7 +161,8 @@ def choose_versions(cluster: Cluster, kb: str, *, number: int | None, unfinished
         known = ", ".join(str(version.number) for version in versions)
         raise KBMissing(f"{kb}: no version {number}; there are {known}", name=kb)
     if chosen[0].current:
-        raise ServerError(f"{kb}: version {number} is the current one; roll back first, or remove the whole", name=kb)
+        cure = "roll back first, or remove the whole knowledge base"
+        raise ServerError(f"{kb}: version {number} is the current one; {cure}", name=kb)
     return chosen
 
 

@@ -36,7 +36,7 @@ from kbtools.processes import default_jobs
 logger = logging.getLogger(__name__)
 
 PATIENCE = Patience(total=300.0)
-"""Seconds for which a load retries while a cluster refuses or is away: a node restarts in less."""
+"""Seconds for which a load retries while a cluster refuses or is unreachable: a node restarts in less time."""
 
 _NOTED = 1.0
 """Seconds between two records of progress; a killed load sends again what came after the last."""
@@ -278,7 +278,7 @@ def _wait_for_copies(cluster: Cluster, kb: str, indexes: str, options: LoadOptio
     health = cluster.health(indexes, until=is_settled, patience=options.patience)
     if health is None or health["status"] == "red":
         raise Unreachable(
-            f"{cluster.connection.where}: shards of {indexes} are away, the cluster's health is red; start the "
+            f"{cluster.connection.where}: shards of {indexes} are missing, the cluster's health is red; start the "
             "missing nodes, then run the same command to resume",
             index=indexes,
         )

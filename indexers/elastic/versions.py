@@ -40,8 +40,8 @@ def check_name(kb: str) -> str:
     """Return a name unchanged; raise an error if it cannot be an alias."""
     if not _NAME.fullmatch(kb) or kb.startswith("kbtools-"):
         raise WrongFormat(
-            f"{kb!r}: no name for a knowledge base on Elasticsearch; take at most 100 of a-z, 0-9, '_', '.' and '-', a "
-            "letter or digit first, and not the prefix 'kbtools-'",
+            f"{kb!r}: not a valid name for a knowledge base on Elasticsearch; use at most 100 of a-z, 0-9, '_', '.' "
+            "and '-', a letter or digit first, and not the prefix 'kbtools-'",
             name=kb,
         )
     return kb
@@ -313,4 +313,4 @@ def require_counts(version: str, stored: Mapping[str, int], expected: Mapping[st
     """Raise BulkFailed unless a version has the expected counts."""
     if differ := {kind: (stored[kind], count) for kind, count in expected.items() if stored[kind] != count}:
         shares = ", ".join(f"{found:,} of {wanted:,} {kind}" for kind, (found, wanted) in differ.items())
-        raise BulkFailed(f"{version} holds {shares}; a node may have lost its data; {cure}", counts=differ)
+        raise BulkFailed(f"{version} has {shares}; a node may have lost its data; {cure}", counts=differ)

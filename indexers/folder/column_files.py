@@ -22,7 +22,7 @@ _SMALL = 256 * 1024
 """Largest file, in bytes, that is read, not mapped: with millions of entities, 12 of 16 files are larger."""
 
 _STARTS_AT_ONCE = 250_000
-"""Values written at once where a column repeats itself."""
+"""Values written at once if a column repeats a value."""
 
 _DONTNEED = 4
 """MADV_DONTNEED of Linux."""

@@ -300,9 +300,9 @@ class EditIndex:
         runs = zip(
             forms, np.split(unique.astype(np.uint32), edges), np.split(different[like][place], edges), strict=True
         )
-        return [near if len(near) <= COMPARED else self.likest(form, near, unlike) for form, near, unlike in runs]
+        return [near if len(near) <= COMPARED else self.most_similar(form, near, unlike) for form, near, unlike in runs]
 
-    def likest(self, form: str, rows: NDArray[np.uint32], unlike: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    def most_similar(self, form: str, rows: NDArray[np.uint32], unlike: NDArray[np.uint8]) -> NDArray[np.uint32]:
         """Return the names that share a form's letters; of too many, those with the most similar letter pairs."""
         shared = share_letters(form, self.texts, rows)
         rows, unlike = rows[shared], unlike[shared]

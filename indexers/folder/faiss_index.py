@@ -40,7 +40,7 @@ _LEARNT_FROM = 64
 """Training vectors per cluster."""
 
 _PROBED, _LEAST_PROBED = 3, 16
-"""A search examines one in so many clusters, and at least so many."""
+"""A search examines one in this many clusters, and at least this many."""
 
 MOST_ON_GPU = 2_048
 """Most neighbours, and most clusters examined, that FAISS supports on a GPU."""

@@ -84,7 +84,7 @@ class FolderKB(BackendDefaults, ABC):
         try:
             yield
         except (IndexError, TypeError, ValueError, OverflowError, lmdb.Error) as error:
-            damage = self.explain() or f"{self.path}: its files do not fit each other; {INDEX_AGAIN}"
+            damage = self.explain() or f"{self.path}: its files do not match each other; {INDEX_AGAIN}"
             raise KBUnusable(damage, path=str(self.path)) from error
 
     @abstractmethod

@@ -55,7 +55,7 @@ _WORK_FILE = re.compile(r"staging\.duckdb(\.wal)?|spill(/duckdb_temp_.*)?|edit\.
 
 
 def is_ours(path: Path) -> bool:
-    """Return whether a build, or that of vectors, writes such a file into the folder of a knowledge base."""
+    """Return whether a build of a knowledge base or of its vectors writes such a file into the folder."""
     first, _, rest = str(path).partition("/")
     if first == SEGMENT:
         return not rest or rest in SEGMENT_COLUMNS or is_ours(Path(rest))

@@ -28,10 +28,10 @@ PLACEHOLDER = (
     r"^([-–—−]{1,3}|\.{2,3}|…|[nN]/[aA]|n\.a\.|\\N|NULL|null|\(null\)|NaN|nan|NaT|<NA>|"
     r"#(N/A|REF!|DIV/0!|VALUE!|NAME\?|NUM!|NULL!|ERROR!|SPILL!))$"
 )
-"""A cell that stands for an empty one: a dash, a null of a database or of pandas, or a formula that failed."""
+"""A cell that means an empty one: a dash, a null of a database or of pandas, or a formula that failed."""
 
 NOT_AVAILABLE = "NA"
-"""R's empty cell, beside figures only: in a column of text, it may be Namibia or sodium."""
+"""R's empty cell, only in a column of numbers or dates: in a column of text, it may be Namibia or sodium."""
 
 _ADDRESS = r"^\s*https?://www\.wikidata\.org/entity/Q\d+\s*$"
 """Wikidata's address of an entity."""

@@ -84,9 +84,9 @@ class EntityColumns:
             self.skips.note(self.report(batch), line=line)
             alike = [name for name in batch.schema.names if is_shaped(name, batch[name])]
             if again := [name for name in batch.schema.names if is_repeated(name, batch[name])]:
-                note = f"{again[0]!r} is taken as a header, but is a cell below too; is the header missing?"
+                note = f"{again[0]!r} is taken as a header, but also occurs in a cell below; is the header missing?"
                 if len(batch.schema.names) == 3:
-                    note += " Above facts, it is: subject,relation,object"
+                    note += " A header for facts is: subject,relation,object"
                 self.skips.note(note, line=line)
             elif alike and (alike[0] == batch.schema.names[0] or len(alike) == 1):
                 note = f"{alike[0]!r} is taken as a header, but looks like the cells below it; is the header missing?"
@@ -120,7 +120,7 @@ class EntityColumns:
         return f"columns: {'; '.join(role_lines)}" + (f"; values {listed(values)}" if values else "")
 
     def note_lists(self, batch: pa.RecordBatch, line: int) -> None:
-        """Note the columns whose cells look like lists, which are divided if they hold aliases, and whole if not."""
+        """Note the columns whose cells look like lists; cells of aliases are divided, others stay whole."""
         if self.options.list_separator is not None:
             return
         for name in batch.schema.names:
@@ -244,14 +244,14 @@ class EntityColumns:
         return next(iter(named), best)
 
     def may_name(self, name: str, column: pa.Array) -> bool:
-        """Return whether a column of short descriptions or names, which no option names, may hold the only names."""
+        """Return whether a column of short descriptions or names, which no option names, may contain the only names."""
         kind = self.texts[name].kind if name in self.texts else ""
         if not (kind == "description" or (kind == "alias" and "name" in plain_head(name))) or getattr(self.wide, kind):
             return False
         return pa.types.is_string(column.type) and (pc.mean(pc.utf8_length(column)).as_py() or 0) <= _SHORT
 
     def with_full_names(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Add the column of full names, where the table has given and family names and no option names another."""
+        """Add the column of full names if the table has given and family names and no option names another column."""
         if not self.roles and not self.wide.name and (parts := name_parts(batch.schema.names)):
             # A name that holds the other one is full already.
             columns = [batch[part].to_pylist() for part in parts]
@@ -288,13 +288,13 @@ _SHORT = 60
 
 _LIST = r"\S\s*[;|]\s*[^\s;|]"
 _LISTS = 0.2
-"""A cell with several parts, and the share of such cells from which a column seems to hold lists."""
+"""A cell with several parts, and the share of such cells from which a column seems to contain lists."""
 
 _NAMES = 0.5
-"""If at least this share of a column's cells are names of rows, a note says so."""
+"""The share of a column's cells that are names of rows from which a note reports it."""
 
 _ALSO_VALUES = frozenset(("code", "entity", "key", "subject"))
-"""Heads of ids only where no row repeats another: `Subject` may be that of a lesson."""
+"""Heads of ids only if the values are distinct: `Subject` may be the subject of a lesson."""
 
 _OF_ADDRESSES = {"Label": "name", "Description": "description", "AltLabel": "alias"}
 """What Wikidata's query service adds to the name of a variable for the texts of its entity."""

@@ -46,7 +46,7 @@ class EntityLayout:
         self.header: list[str] = []
         """The heads of the columns, made unique."""
         self.placeholders: dict[str, str] = {}
-        """The columns with cells that stand for empty ones, and the first such cell of each."""
+        """The columns with cells that mean empty ones, and the first such cell of each."""
 
     def fits(self, header: Sequence[str]) -> bool:
         """Return whether the columns named by options are present; without such options, those of an id and a name."""
@@ -158,7 +158,7 @@ class EntityLayout:
         return subjects
 
     def without_placeholders(self, name: str, cells: Cells) -> Cells:
-        """Return the values of a column except dashes and the like; beside `+`, a dash is a value."""
+        """Return the values of a column except dashes and the like; in a column with `+`, a dash is a value."""
         empty, missing = pc.match_substring_regex(cells.texts, PLACEHOLDER), pc.equal(cells.texts, NOT_AVAILABLE)
         if pc.any(missing).as_py() and is_value(cells.texts.filter(pc.invert(pc.or_(empty, missing)))):
             empty = pc.or_(empty, missing)

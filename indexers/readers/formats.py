@@ -132,7 +132,7 @@ def _readers() -> Iterator[tuple[str, Any]]:
 
 
 def find_syntax(path: Path, first: Block, number: int, line: bytes, named: str) -> str:
-    """Return the reader of an RDF document, empty if it is none; raise WrongFormat if its suffix is of another."""
+    """Return the reader of an RDF document, else an empty text; raise WrongFormat for the suffix of another syntax."""
     syntaxes = [(name, takers) for name, (pattern, takers) in _SYNTAXES.items() if pattern.fullmatch(line)]
     if _RDF_XML.search(first.text[:PAGE]) and line.lstrip().startswith(b"<"):
         syntaxes = [("rdf-xml", ("rdf-xml",))]
@@ -194,7 +194,7 @@ def refuse_foreign(path: Path, start: bytes) -> None:
         raise WrongFormat.at(path, f"found {ontology}, expected RDF; {cure}", line=1)
     for name, (opening, cure) in _RECORDS.items():
         if opening.match(page):
-            raise WrongFormat.at(path, f"found {name}, which is no table; {cure}", line=1)
+            raise WrongFormat.at(path, f"found {name}, which is not a table; {cure}", line=1)
     if page.lower().startswith(_HTML):
         cure = "the download link is probably dead"
         if b"<table" in page.lower():

@@ -12,10 +12,10 @@ from kbtools.indexers.readers.batches import BOM, Block
 from kbtools.kb.table_heads import entity_role
 
 _LARGEST = 1 << 28
-"""Bytes of a document, which is read at once and then takes some five times as much memory."""
+"""The most bytes of a document, which is read as a whole and then takes some five times as much memory."""
 
 _DEPTH = 4
-"""Objects inside each other that may hold the list."""
+"""The most levels of objects above the list."""
 
 _INSIDE = 20
 """Objects inside each other whose fields are columns of a row; deeper ones are left out."""
@@ -29,11 +29,11 @@ _TERM = frozenset({"type", "value", "xml:lang", "datatype"})
 _SPACE = re.compile(r"\s*")
 
 _NAMING = ("name", "label", "title", "value", "id")
-"""The fields that stand for an object in a list."""
+"""The fields that name an object in a list."""
 
 
 def may_be_document(text: bytes) -> bool:
-    """Return whether a text that begins so may be one JSON document, rather than an object per line."""
+    """Return whether a text with this beginning may be one JSON document, rather than an object per line."""
     text = text.removeprefix(BOM).lstrip()
     first, _, rest = text.partition(b"\n")
     unclosed = not first.rstrip().endswith(b"}")
@@ -125,7 +125,7 @@ def _value_of(value: Any) -> Any:
 
 
 def fields_of(record: dict[str, Any], outer: str = "", depth: int = _INSIDE) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of an object, those of objects in it too, each called by all its keys."""
+    """Yield the fields of an object and of the objects inside it, each named by all its keys."""
     for key, wrapped in record.items():
         value = _value_of(wrapped)
         if isinstance(value, dict) and depth:

@@ -39,7 +39,7 @@ _GIVEN: dict[str, tuple[SourceKind, str | None]] = {
     "aliases": ("names", None), "descriptions": ("names", None), "rdf": ("any", None), "table": ("any", WIDE),
     "wikidata": ("any", WIKIDATA),
 }  # fmt: skip
-"""The rows and the reader of the files that commands and Python functions take by another name than that of a kind."""
+"""The kind of rows and the reader of files that commands and Python functions take under other names."""
 
 _ALWAYS = ("redirects", "labels", "subclasses", "descriptions")
 """Kinds read from every source; they add no row by themselves."""
@@ -83,7 +83,7 @@ class Source:
 
 
 def with_own_rows(sources: Sequence[Source]) -> list[Source]:
-    """Return sources whose rows without ids have different ones: tables called alike have more of their paths."""
+    """Return sources whose rows without ids have different ones: tables of one name include more of their paths."""
     stems = {source.path: source.path.name.partition(".")[0] for source in sources if source.format == WIDE}
     for longer in (lambda path: path.name, lambda path: "/".join(path.parts[-2:]), str):
         counts = Counter(stems.values())

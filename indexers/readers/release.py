@@ -238,7 +238,7 @@ def _names_reader(kind: SourceKind) -> LineReader:
         if number == 1 and _has_heads([spelt, *names]):
             skips.add("a header", line=number, text=line, bad=False)
         elif not spelt or not names:
-            skips.add("no id with a name behind a tab", line=number, text=line)
+            skips.add("no id followed by a tab and a name", line=number, text=line)
         elif kind == "relations":
             # Beside Freebase's topics, `/film/film/genre` is spelt with dots.
             ids = {canonical_id(spelt), canonical_property(spelt, beside="m.01")}

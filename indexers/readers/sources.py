@@ -36,7 +36,7 @@ _CONTAINERS = {
     b"PK\x03\x04": ("a ZIP archive", "unpack it"),
     b"PAR1": ("Parquet", "name it .parquet"),
     b"ARROW1": ("Arrow", "name it .arrow or .feather"),
-    b"SQLite format 3\x00": ("an SQLite file", "pass a table with an entity per row to --table with --query"),
+    b"SQLite format 3\x00": ("an SQLite file", "pass a table with one entity per row to --table with --query"),
 }
 """Files without text, recognised by their first bytes, and what to do with each."""
 

@@ -78,7 +78,7 @@ class WikidataReader:
             if len(text) > _LARGEST_DOCUMENT:
                 problem = f"found one document of JSON of over {_LARGEST_DOCUMENT >> 20} MiB"
                 cure = "write them with: jq -c '.[]' FILE > FILE.jsonl"
-                raise WrongFormat.at(path, f"{problem}, expected an entity per line; {cure}")
+                raise WrongFormat.at(path, f"{problem}, expected one entity per line; {cure}")
         try:
             content = msgspec.json.decode(text)
         except (ValueError, RecursionError) as error:
@@ -141,7 +141,7 @@ class _TruthyReader(NTriplesReader):
         elif predicate == SITELINKS and isinstance(triple.object, self.oxigraph.Literal):
             self.keep_count(entity_id, triple.object.value, number, rows)
         elif is_property or not predicate.startswith(_DIRECT):
-            self.skips.add("statement that is not a truthy one of an item", line=number, text=text, bad=False)
+            self.skips.add("statement that is not a truthy statement of an item", line=number, text=text, bad=False)
         else:
             self.keep_fact(entity_id, predicate.removeprefix(_DIRECT), triple.object, number, rows)
         rows.mark(number)

@@ -126,7 +126,7 @@ class Draft:
             self.rows.update(zip(unknown, self.kb.rows(unknown), strict=True))
 
     def find(self, entity_id: str) -> int | None:
-        """Return the row of an entity, or of that it was merged into, as of this draft; None if unknown."""
+        """Return the row of an entity, or of the one it was merged into, in this draft; None if unknown."""
         self.expect([entity_id])
         row = self.rows[entity_id]
         if row is None or row in self.deleted:
@@ -181,7 +181,7 @@ class Draft:
             self.descriptions[row] = ""
 
     def merge(self, old: str, new: str) -> None:
-        """Move everything of an entity to another; the old id stands for the other from here on."""
+        """Move everything of an entity to another; from then on, the old id refers to the other."""
         if old == new:
             return
         row, old_row = self.require(new), self.find(old)

@@ -59,7 +59,7 @@ _ENTITIES: dict[Callable[..., None], slice] = {
 _GIVEN = frozenset({"id", "names", "aliases", "types", "description", "facts", "remove", "rename"})
 _REMOVED = frozenset({"names", "aliases", "types", "description", "facts"})
 
-_OF_TABLES = "pass tables with an entity per row to --table, others to --facts or --names"
+_OF_TABLES = "pass tables with one entity per row to --table, others to --facts or --names"
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +360,7 @@ def _mapping_of(record: Mapping[str, Any], field: str) -> Mapping[str, Any]:
 
 def _text_of(value: Any, field: str) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{field!r} holds {value!r:.60}, expected text")
+        raise ValueError(f"{field!r} contains {value!r:.60}, expected text")
     if problem := flaw(value):
         raise ValueError(f"{problem} in {field!r}")
     return value

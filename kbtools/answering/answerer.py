@@ -38,7 +38,7 @@ from kbtools.text.printable import html_table
 from kbtools.text.question import Question
 
 _TRIED = 10
-"""The candidates among which a relation is looked for that suits the question."""
+"""The number of candidates that are searched for a relation that suits the question."""
 
 _MOST_LANGUAGES = 16
 """The number of language choices whose views are cached."""
@@ -50,7 +50,7 @@ API = "close entity facts forget in_languages kb link lookup lookup_many models 
 """The members of an answerer that tab completion lists."""
 
 _TEACHING = "kbtools.answering.teaching"
-"""A module that imports this one, and so is imported by name."""
+"""A module that imports this one, so it is imported by name."""
 
 _BOTH_WAYS = ("both ways",)
 """The key, among the views in some languages, of the view that also reads facts backwards."""
@@ -297,7 +297,7 @@ class Answerer:
         return self.missing_facts.read_forwards(result, directions)
 
     def or_fallback(self, result: Result, options: QueryOptions) -> Result:
-        """Return a result in the languages asked for, or in any language if it has no candidate there."""
+        """Return a result in the requested languages, or in any language if it has no candidate there."""
         other = None if result.candidates or not self.fallback else self.fallback.query(result.question, **options)
         has_more = bool(other and (other.candidates or (other.without_facts and not result.without_facts)))
         best = other if other and has_more else result

@@ -122,7 +122,7 @@ def _why_empty(result: Result) -> str:
     if not result.without_facts:
         suggested = " or ".join(f"{entity.name or '(no name)'} ({entity.id})" for entity in result.suggestions or ())
         hint = f"; did you mean {suggested}?" if suggested else ""
-        return f"no candidates: no name of the knowledge base is in the question{hint}"
+        return f"no candidates: the question contains no name of the knowledge base{hint}"
     named = ", ".join(f"{entity.name} ({entity.id})" for entity in result.without_facts)
     no_fact = "no fact" if result.inverse else "no fact as a subject; --inverse reads facts backwards"
     return f"no candidates: the question names {named}, for which the knowledge base has {no_fact}"
@@ -152,7 +152,7 @@ def explain_candidate(candidate: Candidate) -> str:
 
 
 def _scorers_of(result: Result) -> str:
-    """Return the relation scorers of a result, and why those that run only in doubt did or did not run."""
+    """Return the relation scorers of a result, and whether the scorers for doubtful questions ran."""
     if result.scored_by is None:
         return result.scorer
     first, _, last = result.scorer.rpartition("/")

@@ -1,4 +1,4 @@
-"""Questions for a relation that the knowledge base has, but not of the entity that is asked about."""
+"""Questions for a relation that the knowledge base has, but that the entity in question lacks."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -22,11 +22,11 @@ ONLY_OBJECT = "the question asks for a relation of which the entity is only an o
 """Why an answer is doubtful that reads such a relation backwards."""
 
 _LONGEST = 4
-"""Words of the names of relations that are looked for."""
+"""The most words in a relation's name that a question may contain."""
 
 
 class MissingFacts:
-    """The relations of a knowledge base by all words of their names, to notice questions for one that is missing."""
+    """The relations of a knowledge base by all words of their names, to detect questions for a missing one."""
 
     def __init__(self, kb: KnowledgeBase, content: ContentWords) -> None:
         self.kb, self.content = kb, content
@@ -44,7 +44,7 @@ class MissingFacts:
         return rows
 
     def asked_for(self, ranking: Ranking) -> bool:
-        """Return whether a question names a relation that no candidate has, and says nothing of the first one's."""
+        """Return whether a question names a relation that no candidate has, but not the first candidate's relation."""
         if not ranking.best:
             return False
         pool, first = ranking.pool, ranking.best[0]
@@ -66,7 +66,7 @@ class MissingFacts:
     def read_forwards(self, result: Result, directions: Directions) -> bool:
         """Return whether a question names the relation that is read backwards to answer it, but asks for it forwards.
 
-        `Who is the manager of Ada` is no question for those whose manager is Ada.
+        `Who is the manager of Ada` does not ask for the entities whose manager is Ada.
         """
         first, question = result.candidates[0], Question.read(result.question)
         marked = MarkedQuestion(question, first.mention.start, first.mention.end)
@@ -91,7 +91,7 @@ class MissingFacts:
         return named, runs
 
     def rows_of(self, words: tuple[str, ...]) -> list[int]:
-        """Return the relations that have these words as their name, none for words that say nothing."""
+        """Return the relations that have these words as their name, none for function words."""
         return [] if self.content.weak.issuperset(words) else self.rows_by_words.get(_stemmed(words), [])
 
 
@@ -101,5 +101,5 @@ def _stemmed(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _runs(words: int) -> Iterator[range]:
-    """Yield the runs of so many words that may be names of relations, the longest first."""
+    """Yield the runs of a number of words that may be names of relations, the longest first."""
     return (range(at, at + size) for size in range(_LONGEST, 0, -1) for at in range(words - size + 1))

@@ -32,9 +32,9 @@ class EntityMatch(Record):
 
 @dataclass(frozen=True, slots=True)
 class LookupResult(Record):
-    """The entities with a name, best first, restricted to `type` if one was asked for.
+    """The entities with a name, best first, restricted to `type` if one was given.
 
-    `languages` are the languages asked for; `other_languages` is True if no name in these matched, so that names in
+    `languages` are the requested languages; `other_languages` is True if no name in these matched, so that names in
     others were used.
     """
 

@@ -23,7 +23,7 @@ from kbtools.ranking.score import DECIMALS
 from kbtools.text.question import Question
 
 _SUGGESTED = 3
-"""Entities that are suggested where a question names none."""
+"""The number of entities suggested if a question names none."""
 
 
 def write_result(

@@ -14,7 +14,7 @@ JSON_VERSION = 1
 """Rises when a field in docs/json.md is removed or changes its meaning, not when one is added."""
 
 UNLESS_ASKED = frozenset({"languages", "other_languages", "scored_by", "taught", "suggestions", "doubt"})
-"""Fields that JSON omits if None: no language was asked for, every scorer was used, nothing was taught, nothing is
+"""Fields that JSON omits if None: no language was requested, every scorer was used, nothing was taught, nothing is
 suggested, or nothing in the question speaks against its answer."""
 
 SUMMARISED = 3
@@ -131,7 +131,7 @@ class Result:
     its answer. `type` is the type that subjects had to have; `inverse` is True if facts were also read backwards.
     `without_facts` lists the entities named by a question without candidates that have no facts to read.
     `bearers_left_out` counts the entities left out because their name has thousands of bearers. `languages` are the
-    languages asked for, and `other_languages` is True if names in others were used because these gave no candidate.
+    requested languages, and `other_languages` is True if names in others were used because these gave no candidate.
     `scored_by` names the relation scorers that ranked this question, if the system has some that run only in doubt.
     `taught` counts the taught questions that the system learned from, None if
     there are none. `suggestions` lists entities that have a word of the question in their name, if it names none.

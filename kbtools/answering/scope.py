@@ -26,7 +26,7 @@ _TIME = re.compile(
     r"dail|week|month|year|annual|century|morning|noon|afternoon|evening|night|dawn|dusk|now|today|never|always)",
     re.IGNORECASE,
 )
-"""A digit, or the beginning of a word for a time: one of them is in every text that says when."""
+"""A digit, or the beginning of a word for a time: every text that states a time has one of them."""
 
 _NO_PLACE = re.compile(
     r"((before|after|about|around|circa|ca?\.?)\s*)?(1\d\d\d|20\d\d)|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}.*|"
@@ -59,7 +59,7 @@ _EMPTY = frozenset(
 """Words that name no relation."""
 
 _TELLING = frozenset("about definition description meaning note notes remarks summary".split())
-"""Words of relations that tell what something is."""
+"""Words of relations that describe their subject."""
 
 _OUTSIDE = re.compile(
     rf"\d|how|when|where|who|{'|'.join(_SUPERLATIVES)}|\s*(?:{'|'.join(sorted(_ASKING))})\b", re.IGNORECASE
@@ -72,10 +72,10 @@ def prefer_suited(
     ask: Callable[[], Result],
     answers_of: Callable[[Candidate], tuple[tuple[Answer, ...], int]],
 ) -> Result:
-    """Return a result that answers by a relation of the kind asked for: `Founder`, not `Founded`, for `who founded it`.
+    """Return a result whose relation suits the question: `Founder`, not `Founded`, for `who founded it`.
 
-    It is looked for among the candidates that `ask` returns, if all answers are values of another kind. Those before
-    it are left out, and a person must be named by a word of the same stem.
+    The relation is searched among the candidates that `ask` returns, if all answers are values of another kind. The
+    candidates before it are left out, and a relation to a person must share a stem with the question.
     """
     if not result.answered or not is_literal(result.answers[0].id) or not _OUTSIDE.search(result.question):
         return result
@@ -133,7 +133,7 @@ def in_scope(
 
 
 def _is_vague(result: Result) -> bool:
-    """Return whether a question says nothing but the name of its subject, and is answered by a value."""
+    """Return whether a question contains only the name of its subject, and is answered by a value."""
     first = result.candidates[0]
     if not is_literal(result.answers[0].id) or not _TELLING.isdisjoint(relation_words(first.relation)):
         return False
@@ -141,7 +141,7 @@ def _is_vague(result: Result) -> bool:
 
 
 def _doubt(result: Result) -> str | None:
-    """Return what a question asks for that its answers are not, None if nothing says so."""
+    """Return why the answers do not fit the question, None if they may fit."""
     first, several = result.candidates[0], result.answers_total > 1
     tokens = [token for token in Question.read(result.question).tokens if token.is_word]
     words = _words_around(result)
@@ -166,7 +166,7 @@ def _doubt(result: Result) -> str | None:
 
 
 def _unfit_values(words: list[str], answers: list[str]) -> str | None:
-    """Return what a question asks for if all answers are values of another kind."""
+    """Return the kind of value that a question asks for, if all answers are of another kind."""
     if not all(map(is_literal, answers)):
         return None
     values = [literal_text(answer) for answer in answers]

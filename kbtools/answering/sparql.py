@@ -53,7 +53,7 @@ def _subject_iri(subject: str) -> str:
         return _iri(full)
     if TOPIC.fullmatch(subject):
         return _iri(FREEBASE_NAMESPACE + subject)
-    raise NoIRI(f"no query: {subject!r} is no IRI, and no id of Freebase or Wikidata", id=subject)
+    raise NoIRI(f"no query: {subject!r} is neither an IRI nor an id of Freebase or Wikidata", id=subject)
 
 
 def _relation_path(subject: str, relation: str) -> str:
@@ -64,7 +64,7 @@ def _relation_path(subject: str, relation: str) -> str:
     if TOPIC.fullmatch(subject) and _FREEBASE_RELATION.fullmatch(relation):
         # A path of two steps, `a/b`, through the mediator.
         return "/".join(_iri(FREEBASE_NAMESPACE + step) for step in relation.split(".."))
-    raise NoIRI(f"no query: {relation!r} is no IRI, and no relation of Freebase or Wikidata", id=relation)
+    raise NoIRI(f"no query: {relation!r} is neither an IRI nor a relation of Freebase or Wikidata", id=relation)
 
 
 def _in_full(spelling: str, wikidata: str) -> str | None:

@@ -283,7 +283,7 @@ def right(opened: OpenedSystem, taught: Taught) -> NDArray[np.float64]:
 
 
 def expect(opened: OpenedSystem, questions: Sequence[AnnotatedQuestion]) -> NDArray[np.float64]:
-    """Return the probability that the gold pair of each question comes first, 0 if it is no candidate: (questions,)."""
+    """Return the probability that each question's gold pair comes first, 0 if it is not a candidate: (questions,)."""
     if not questions:
         return np.zeros(0)
     gold = find_gold(opened.kb, questions)

@@ -112,7 +112,7 @@ def _start_run(
     out: Path,
     cells: list[Cell],
 ) -> Fingerprints:
-    """Create or continue the folder of a run; raise an error if it holds something else."""
+    """Create or continue the folder of a run; raise an error if it contains something else."""
     prints = Fingerprints(kb_digest(answerer.kb), questions_digest(questions))
     kb = Provenance(_readable(request.kb_path) + _view_of(answerer.kb), prints.kb)
     prepare_run(out, RunOrigin(kb, Provenance(_name_of(given), prints.questions), __version__), cells)

@@ -68,7 +68,7 @@ MEASURES = {
     "accuracy": _Measure(
         "accuracy",
         _over_all("strict"),
-        "subject and relation are both right; a k-way tie that holds the gold counts 1/k",
+        "subject and relation are both right; a k-way tie that contains the gold pair counts 1/k",
     ),
     "object_accuracy": _Measure(
         "object", _over_all("object"), "the gold object is among the objects of the winning pair"

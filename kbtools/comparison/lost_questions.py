@@ -48,8 +48,8 @@ class Cause(Labelled):
 
 _MEANINGS = {
     Cause.NONE: "answered",
-    Cause.UNKNOWN_SUBJECT: "the knowledge base does not hold the gold subject",
-    Cause.UNKNOWN_RELATION: "the knowledge base does not hold the gold relation",
+    Cause.UNKNOWN_SUBJECT: "the gold subject is not in the knowledge base",
+    Cause.UNKNOWN_RELATION: "the gold relation is not in the knowledge base",
     Cause.NO_SUCH_FACT: "the gold subject has no fact of the gold relation",
     Cause.UNNAMED_SUBJECT: "the gold subject has neither name nor alias",
     Cause.MENTION_NOT_LINKED: "no words of the question are a name of the gold subject",

@@ -194,7 +194,7 @@ def _significance_section(differences: Sequence[Difference]) -> Section:
     return Section(
         "Significance",
         "The best cell against every other on the same questions: answers won and lost, McNemar's exact test over "
-        "them, and the paired bootstrap; significance.csv has every two cells.",
+        "them, and the paired bootstrap; significance.csv has every pair of cells.",
         ["cell", "against", "points", "95 %", "won", "lost", "McNemar p", "bootstrap p"],
         [
             [
@@ -241,7 +241,7 @@ def _calibration_section(report: Report) -> Section:
     return Section(
         "Calibration",
         "Confidence is the winner's share of the pool; calibrated on the validation questions that the knowledge base "
-        "can answer, where there are some.",
+        "can answer, if there are any.",
         ["cell", "ECE", "calibrated", "confidence when right", "when wrong", "outside the knowledge base", "AUROC"],
         [
             [

@@ -52,7 +52,7 @@ class _RunRecord(RunOrigin):
 class Run:
     """A comparison read from disk; `valid` is the one on validation questions, None without any.
 
-    `taggers` maps each tagger to the questions whose mention is known, and those where it was found.
+    `taggers` maps each tagger to the questions with a known mention, and to those whose mention it found.
     """
 
     folder: Path
@@ -157,6 +157,6 @@ def _refuse_other(what: str, before: Provenance, now: Provenance, folder: Path) 
     if before.digest != now.digest:
         raise RunMismatch.at(
             folder,
-            f"holds results of the {what} {before.path} ({before.digest[:12]}), "
+            f"has results of the {what} {before.path} ({before.digest[:12]}), "
             f"asked for {now.path} ({now.digest[:12]}); results are not merged, use another --out",
         )

@@ -119,7 +119,7 @@ def _excluded_text(run: Run) -> str:
 
 
 def best_text(report: Report) -> str:
-    """Return the best cell, those that tie with it exactly, and those it does not certainly beat."""
+    """Return the best cell, the cells that tie with it, and the cells that are not significantly worse."""
     tied = [cell.cell.label for cell in report.tied_best]
     accuracy = show("accuracy", report.best.figures["accuracy"])
     text = f"{tied[0]}, {accuracy}" if len(tied) == 1 else f"{len(tied)} cells tie at {accuracy}: {', '.join(tied)}"

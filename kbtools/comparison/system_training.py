@@ -1,8 +1,8 @@
 """The last steps of training: the weights of a system are chosen, and its ranker or cascade is fitted.
 
-A cascade has a ranker of some scorers, one of all, and the first one's doubt at which the other scorers run. All of it
-is measured on held-out questions: each fold is ranked by a ranker fitted on the others. The scorers were not trained on
-these questions either.
+A cascade has a ranker over some scorers, one over all, and the first one's doubt above which the other scorers run.
+All of it is measured on held-out questions: each fold is ranked by a ranker fitted on the others. The scorers were not
+trained on these questions either.
 """
 
 import importlib.util
@@ -192,7 +192,7 @@ def train_cascade(
     ranker: str,
     seed: int = 1,
 ) -> _TrainedRanker:
-    """Fit a ranker as `train_ranker` does, and before it one of the scorers that are not `in_doubt`.
+    """Fit a ranker as `train_ranker` does, and a first ranker over the scorers that are not `in_doubt`.
 
     Raises BadArgument for scorers in doubt that the system lacks, or if none is left to run first.
     """

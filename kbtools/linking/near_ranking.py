@@ -32,7 +32,7 @@ FEATURES = (
 )  # fmt: skip
 
 NO_ENTITY = -1
-"""The row of a bearer if several entities have as many names."""
+"""The row of a bearer if several entities have the same number of names."""
 
 _VOWELS = re.compile("[aeiouy]")
 _SILENT = re.compile("(?<!^)[aeiouyhw ]+", re.MULTILINE)
@@ -217,6 +217,6 @@ def trees() -> TreeEnsemble:
 
 @cache
 def edit_weights() -> Mapping[str, float]:
-    """Return the learned weight of each kind of edit, which stand before the trees."""
+    """Return the learned weight of each kind of edit, stored before the trees."""
     lines = _tables().partition("Tree=")[0].rstrip("\n").split("\n")
     return {kind: float(weight) for kind, _, weight in (line.rpartition("\t") for line in lines)}

@@ -1,4 +1,4 @@
-"""Questions that no name of the knowledge base is in: the ids in them, and the names that have one of their words."""
+"""Questions without a name of the knowledge base: the ids in them, and the names with one of their words."""
 
 import re
 from collections.abc import Callable
@@ -14,10 +14,10 @@ from kbtools.text.rungs import Rung
 
 _ID = re.compile(r"\w(?:\S*\w)?")
 _ID_WORDS = 4
-"""Words of the longest ids that are looked for."""
+"""The most words of an id in a question."""
 
 _FORMS = 50
-"""Names that are read of those with a word."""
+"""The most names that are read for a word."""
 
 
 def link_ids(kb: KnowledgeBase, question: Question) -> list[Link]:

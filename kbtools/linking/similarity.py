@@ -58,7 +58,7 @@ def rescore(
 ) -> list[SimilarName]:
     """Return the recalled forms by their likelihood of being meant, without the form itself and other digits.
 
-    `bearers` returns the entity with the most names of each form; the learned order rests on it. The least similar
+    `bearers` returns the entity with the most names of each form; the learned order depends on it. The least similar
     forms follow by similarity.
     """
     nearest = by_edits(form, _closest(form, recalled, cutoff=cutoff, names=names))

@@ -1,1 +1,1 @@
-"""Ranking: what scorers are, pools of candidates, their score, its weights, and the models behind it."""
+"""Ranking: the contracts of scorers, pools of candidates, their score, its weights, and trained models."""

@@ -31,13 +31,13 @@ from kbtools.text.relation_words import (
 # half of them are right. Values that made no difference are from a logistic regression over the wording of the same
 # questions; see benchmarks/inverse.py.
 KIND = 1.0
-"""Log-probability added to a relation and direction whose answers are of the kind asked for."""
+"""Log-probability added to a relation and direction with answers of the requested kind."""
 
 PRIOR = -1.5
 """Log-odds that a relation is read backwards; those below are added."""
 
 KIND_OF_SUBJECT, KIND_OF_OBJECT, NAMED_KIND = 1.5, -1.0, -3.0
-"""The kind asked for is that of the relation's subjects, of its objects, or a word of its label."""
+"""The requested kind is that of the relation's subjects, of its objects, or a word of its label."""
 
 AGENT = 4.2
 """The mention is an agent, and so is the object of the relation, as of `directed_by`."""

@@ -165,7 +165,7 @@ def check_plugin(folder: Path, plugin: object, *, name: str) -> None:
     except (ModelMissing, ModelUnusable):  # `load` of the plugin reports the problem, or reads its own format
         return
     if trained not in (name, class_path(plugin)):
-        raise ModelUnusable.at(folder, f"trained as {trained!r}, asked for as {name!r}; train {name!r} again")
+        raise ModelUnusable.at(folder, f"trained as {trained!r}, requested as {name!r}; train {name!r} again")
 
 
 def class_path(plugin: object) -> str:

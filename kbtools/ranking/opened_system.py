@@ -89,7 +89,7 @@ _Keep = Callable[[str, str, Compute], NDArray[np.floating]]
 """A function that returns the scores of a scorer, by part and name, from a store or else computed."""
 
 _Prefer = Callable[[Rating, Pools, Sequence[Question]], Rating]
-"""A function that changes a rating by what was taught."""
+"""A function that changes a rating according to taught questions."""
 
 
 class OpenedSystem:

@@ -126,6 +126,6 @@ def load_first(models: Path, system: System, first: System) -> LearnedScoring:
     folder = ranker_folder(models, first.ranker.name, first.key)
     if model_digest(folder) != first.ranker.digest:
         raise CheckpointMismatch.at(
-            folder, f"changed since the ranker of {system.key!r} was fitted behind it; {_CURE} with --in-doubt"
+            folder, f"changed since the ranker of {system.key!r} was fitted after it; {_CURE} with --in-doubt"
         )
     return load_ranker(models, first, first.ranker)

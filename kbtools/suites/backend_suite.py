@@ -31,7 +31,7 @@ _MISSPELT = 50
 def check_backend(name: str, sample: Path | None = None) -> Iterator[str]:
     """Open a small knowledge base with a backend, and yield each claim that holds."""
     if sample is None:
-        raise KBMissing(f"backend {name!r} is checked on a small knowledge base that it opens, and none is named")
+        raise KBMissing(f"backend {name!r} is checked on a small knowledge base that it opens; name one with --sample")
     backend = load_class(BACKENDS, name)
     yield from check_kb(name, construct(name, lambda: backend(sample)))
 
@@ -40,7 +40,7 @@ def check_kb(name: str, kb: KnowledgeBase) -> Iterator[str]:
     """Check an open knowledge base, and yield each claim that holds."""
     entities = kb.manifest.counts["entities"].unique
     if entities > MOST_ENTITIES:
-        raise KBUnusable(f"holds {entities:,} entities; a backend is checked on one of at most {MOST_ENTITIES:,}")
+        raise KBUnusable(f"has {entities:,} entities; a backend is checked on one with at most {MOST_ENTITIES:,}")
     yield from check_claims(name, Contract.over(kb, kb.entity_rows()).claims())
 
 
@@ -86,13 +86,13 @@ class Contract:
             ("facts of entities are listed in order", self.facts),
             ("a name is the first of all names", self.names),
             ("the languages of names are counted", self.languages),
-            ("a name plays the part that its languages say", self.parts),
+            ("a text is a name or an alias as its languages say", self.parts),
             ("every form finds what is stored under it", self.forms_are_found),
-            ("whatever runs of words are stored are likely, and no other lengths", self.likely),
+            ("stored runs of words are likely, and no run has another length", self.likely),
             ("a misspelt form finds the names that the reference finds", self.similar),
             ("words are counted in normal forms", self.words),
-            ("the manifest tells how many words names have", self.lengths),
-            ("no entities, no facts, types, names or ids", self.nobody),
+            ("the manifest lists the numbers of words that names have", self.lengths),
+            ("without entities, it returns no facts, types, names or ids", self.nobody),
         ]
 
     def ids_and_rows(self) -> bool:

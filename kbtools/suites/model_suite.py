@@ -54,7 +54,9 @@ def check_relation_scorer(name: str) -> Iterator[str]:
         yield from check_claims(name, [*_relation_claims(name, make), *claims])
     if hasattr(plugin, "score_some"):
         make = maker(SCORERS, name, untrained=world().relations)
-        yield from check_claims(name, [("some relations score as among all", lambda: _scores_some_alike(make()))])
+        yield from check_claims(
+            name, [("some relations score as they do with all", lambda: _scores_some_alike(make()))]
+        )
 
 
 def _untrained_claims(name: str, plugin: Callable[[Sequence[str]], Any]) -> list[Claim]:
@@ -207,7 +209,7 @@ def _tagger_claims(make: Callable[[], Any]) -> list[Claim]:
         ),
         ("log-probabilities are at most 0", lambda: all((span <= TOLERANCE).all() for span in tag(questions))),
         (
-            "they are minus infinity where a span would end before it begins, and numbers elsewhere",
+            "they are minus infinity if a span would end before it begins, and numbers otherwise",
             lambda: all(map(_is_triangular, tag(questions))),
         ),
         (
@@ -217,7 +219,7 @@ def _tagger_claims(make: Callable[[], Any]) -> list[Claim]:
         *batch_claims("span", tag, lambda batch: _spans_of(make(), batch)),
         ("no questions, no spans", lambda: tag([]) == []),
         (
-            f"of a longer question the first {MOST_WORDS} words are read",
+            f"the first {MOST_WORDS} words of a longer question are read",
             lambda: tag([endless])[0].shape == (MOST_WORDS, MOST_WORDS),
         ),
     ]
@@ -273,8 +275,8 @@ def _ranker_claims(name: str, make: Callable[[], Any]) -> list[Claim]:
     scores = score(ranker, features)
     best, right = (values.reshape(_LEARNED_FROM, _CANDIDATES).argmax(axis=1) for values in (scores, gold))
     return [
-        ("it learns what a feature tells of new questions", lambda: bool((best == right).mean() > 0.5)),
-        ("what its features add to a score is the score", lambda: close(explain(features).sum(axis=1), scores)),
+        ("it learns a feature that predicts new questions", lambda: bool((best == right).mean() > 0.5)),
+        ("the contributions of its features add up to the score", lambda: close(explain(features).sum(axis=1), scores)),
         ("other questions beside it change no score", lambda: close(score(ranker, some), scores[: len(some.values)])),
         ("the order of candidates changes no score", lambda: close(score(ranker, backwards)[::-1], scores)),
         ("same seed, same scores", lambda: bool(np.array_equal(score(make(), features), scores))),

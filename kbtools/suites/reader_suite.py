@@ -28,7 +28,7 @@ def check_reader(name: str, sample: Path | None = None) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         if sample is None:
             if not hasattr(reader, "sample"):
-                raise SourceMissing(f"reader {name!r} is checked on a small file that it reads, and none is named")
+                raise SourceMissing(f"reader {name!r} is checked on a small file that it reads; name one with --sample")
             sample = Path(folder, "own")
             sample.write_bytes(reader.sample)
         yield from check_claims(name, _Contract(name, sample, _find_kind(name, sample), Path(folder)).claims(reader))
@@ -65,11 +65,11 @@ class _Contract:
             ("suffixes begin with a dot, in lower case", lambda: _has_suffixes(reader)),
             ("a batch has the columns of its kind, and no cell is empty", lambda: all(map(_is_whole, self.read()[0]))),
             ("ids are canonical, and texts can be stored", lambda: all(map(_is_storable, self.read()[0]))),
-            ("a batch says on which line it begins, one after the other", self.lines_ascend),
+            ("batches give the lines on which they begin, in ascending order", self.lines_ascend),
             ("read again, the rows are the same", lambda: _rows(self.read()[0]) == _rows(self.read()[0])),
             ("the size of blocks changes no row", self.ignores_blocks),
             ("lines are counted", lambda: self.read()[1].lines > 0),
-            ("a damaged line is counted, and costs no other row; a document is refused", self.survives),
+            ("a damaged line is counted, and no other row is lost; a damaged document is refused", self.survives),
         ]
 
     def read(self, path: Path | None = None) -> tuple[list[RecordBatch], Skips]:

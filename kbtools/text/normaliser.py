@@ -85,7 +85,7 @@ def _fold_letter(letter: str) -> str:
 
 
 def _fold_look_alikes(match: re.Match[str]) -> str:
-    """Return a word of mixed scripts in one script, that of most letters, if the others look like letters of it."""
+    """Return a word of mixed scripts in the script of most of its letters, if the others look like letters of it."""
     word = match.group()
     latin = "".join(_LOOK_ALIKES.get(letter, letter) for letter in word)
     if latin.isascii():

@@ -64,7 +64,7 @@ def plain_tokens(text: str) -> list[Token]:
 
 
 def ascii_tokens(text: str) -> list[Token]:
-    """Return the tokens of an ASCII text, in a third of the time that other texts take."""
+    """Return the tokens of an ASCII text, three times as fast as for other texts."""
     # Built as bare tuples: calling the class takes twice as long.
     return [
         _NEW(("and", *match.span(), True) if match[0] == "&" else (match[0], *match.span(), match.lastindex == 1))

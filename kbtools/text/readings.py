@@ -187,7 +187,7 @@ def _word_cuts(text: str, token: Token) -> _Cuts:
 
 
 def variant_table(pairs: Iterable[tuple[str, str]]) -> dict[str, list[list[str]]]:
-    """Return pairs of spellings as a table, in which each leads to the other."""
+    """Return pairs of spellings as a table that maps each spelling to the other."""
     table: dict[str, list[list[str]]] = {}
     for one, other in pairs:
         for written, meant in ((normal_form(one), normal_form(other)), (normal_form(other), normal_form(one))):

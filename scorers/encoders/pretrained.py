@@ -173,7 +173,7 @@ def _read_encoder(folder: Path) -> PretrainedRecord:
     for module in modules:
         kind = module["type"].rsplit(".", 1)[-1]
         if kind not in _MODULES:
-            raise _unusable(folder, f"it has a module {kind!r}, but only {', '.join(_MODULES)} are computed")
+            raise _unusable(folder, f"it has a module {kind!r}, but only {', '.join(_MODULES)} are supported")
         if kind == "Pooling":
             pooling = _read_pooling(folder / module["path"] / "config.json")
     if (folder / "sentence_bert_config.json").is_file():
@@ -248,7 +248,7 @@ class TransformerConfig:
             raise ValueError(f"models of type {family!r} are not read, only {', '.join(FAMILIES)}")
         sizes = {name: config[other if family == "distilbert" else name] for name, other in _SIZES.items()}
         if sizes["hidden_act"] != "gelu":
-            raise ValueError(f"activation {sizes['hidden_act']!r} is not computed, only 'gelu'")
+            raise ValueError(f"activation {sizes['hidden_act']!r} is not supported, only 'gelu'")
         return cls(
             words=config["vocab_size"],
             positions=config["max_position_embeddings"],

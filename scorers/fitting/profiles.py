@@ -40,7 +40,7 @@ _BEST_LTG = replace(
 _BEST_EMBED = replace(_BEST, encoder=EncoderConfig(dim=200), fit=replace(_ADAM, epochs=7))
 
 _PRETRAINED = PretrainedSettings()
-"""The paper has no pretrained encoder: both profiles train it alike."""
+"""The paper has no pretrained encoder: both profiles train it in the same way."""
 
 _BEST_BY_NAME = {"embed-avg": _BEST_EMBED, "ltg-cnn": _BEST_LTG, ENCODER: _PRETRAINED}
 _BY_NAME: dict[str, dict[str, Any]] = {

@@ -62,7 +62,7 @@ class Task(Protocol):
 
 @runtime_checkable
 class SelfFitting(Protocol):
-    """A task without a network, learned in one go by its own algorithm; it cannot be resumed."""
+    """A task without a network, trained by its own algorithm in a single call; it cannot be resumed."""
 
     def fit(self, callback: EpochCallback) -> None: ...
 

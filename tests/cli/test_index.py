@@ -105,7 +105,7 @@ def test_a_second_run_says_that_there_is_nothing_to_do(own: list[str | Path], tm
     run("index", *own, "--out", tmp_path / "s.kb")
     result = run("index", *own, "--out", tmp_path / "s.kb")
     assert result.exit_code == 0
-    assert "already holds these sources, nothing to do (--force builds it again)" in result.stdout
+    assert "already has these sources, nothing to do (--force builds it again)" in result.stdout
     assert "facts                  1             0             1" in result.stdout
 
 
@@ -336,7 +336,7 @@ def test_names_follow_ids_without_a_header_as_in_benchmarks_of_link_prediction(
         "0.5",
     )
     result = run("index", *options, "--out", tmp_path / "s.kb")
-    assert "skipped 2 of 6 lines: no id with a name behind a tab" in result.stdout
+    assert "skipped 2 of 6 lines: no id followed by a tab and a name" in result.stdout
     for question, told in (
         ("where was dna born", "Douglas Adams (Q42)  place of birth (P19)  [case: dna]"),
         ("seat of peru", "answers: Lima (m.0abc1)"),
@@ -377,11 +377,11 @@ def test_out_may_be_the_empty_folder_one_is_in(
     [
         (
             lambda out: (out.mkdir(), (out / "notes.txt").write_text("mine")),
-            "holds 'notes.txt', which would be overwritten",
+            "contains 'notes.txt', which would be overwritten",
         ),
         (
             lambda out: (out.mkdir(), (out / "fact.first").write_text("mine")),
-            "holds 'fact.first', which would be overwritten",
+            "contains 'fact.first', which would be overwritten",
         ),
         (lambda out: out.write_text("mine"), "is a file or inside one"),
     ],
@@ -402,7 +402,7 @@ def test_a_knowledge_base_that_something_was_put_into_is_not_replaced(own: list[
     (tmp_path / "s.kb" / "notes.txt").write_text("mine")
     result = run("index", *own, "--force", "--out", tmp_path / "s.kb")
     assert result.exit_code == 1
-    assert "holds 'notes.txt', which would be overwritten" in result.stderr
+    assert "contains 'notes.txt', which would be overwritten" in result.stderr
     assert run("query", "--kb", tmp_path / "s.kb", "alpha").exit_code == 0
 
 

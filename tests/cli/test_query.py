@@ -392,7 +392,7 @@ def test_a_batch_goes_on_after_a_pair_that_no_query_can_name(tmp_path: Path) -> 
     lines = CliRunner().invoke(main, asked, input="alpha\nbeta\nzzz\ngamma\n").stdout.splitlines()
 
     assert lines[1:] == [
-        "# no query: 'b' is no IRI, and no id of Freebase or Wikidata",
+        "# no query: 'b' is neither an IRI nor an id of Freebase or Wikidata",
         "# no candidates",
         "SELECT ?object WHERE { <http://rdf.freebase.com/ns/m.0a> <http://rdf.freebase.com/ns/a.r> ?object }",
     ]
@@ -417,7 +417,7 @@ def test_answers_are_limited_and_the_rest_is_counted(query: Callable[..., Invoca
     [
         (["--models", "none"], "none: no folder of models; make one with kbtools train"),
         (["--device", "gpu"], "no device 'gpu'; known: cpu"),
-        (["--device", "cuda:99"], "device 'cuda:99' is not there"),
+        (["--device", "cuda:99"], "device 'cuda:99' is not available"),
     ],
 )
 def test_models_and_devices_that_are_not_there_are_refused(

@@ -38,7 +38,7 @@ def test_without_matplotlib_the_page_is_without_pictures(run: Path, monkeypatch:
     done = CliRunner().invoke(main, ["report", str(run)])
 
     assert done.exit_code == 0
-    assert re.search(r"pip install .*\[report\]'; the page is without them", done.stderr)
+    assert re.search(r"pip install .*\[report\]'; the page has no pictures", done.stderr)
     assert "<img" not in (run / "report.html").read_text(encoding="utf-8")
 
 

@@ -121,7 +121,7 @@ def test_without_files_or_a_part_there_is_nothing_to_train() -> None:
     [
         pytest.param(["--config", "none.toml"], "none.toml: cannot be read as TOML", id="config"),
         pytest.param(["--epochs", "0"], "epochs and batch must be at least 1", id="range"),
-        pytest.param(["--device", "cuda:99", *SMALL], "device 'cuda:99' is not there", id="device"),
+        pytest.param(["--device", "cuda:99", *SMALL], "device 'cuda:99' is not available", id="device"),
         pytest.param(["--scorer", "bert", *SMALL], "no relation scorer 'bert'", id="scorer"),
         pytest.param(["--words", "none.txt"], "none.txt: no such file of word vectors", id="words"),
     ],
@@ -217,7 +217,7 @@ def test_scorers_are_put_off_until_a_ranker_is_in_doubt(sample_path: Path, examp
     unknown = CliRunner().invoke(main, [*ranking, "--ranker", ranker, "--in-doubt", "encoder"])
 
     assert trained.exit_code == 0, trained.output
-    assert re.search(r"\d% of them are in doubt, where the first by lexical is less sure than ", trained.stdout)
+    assert re.search(r"\d% of them are in doubt: the first by lexical is less sure than ", trained.stdout)
     assert json.loads(asked.stdout)["scored_by"] in ("lexical", f"lexical,{reading}")
     assert (summed.exit_code, unknown.exit_code) == (2, 1)
     assert "--in-doubt needs a learned ranker" in summed.stderr

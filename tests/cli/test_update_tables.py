@@ -144,4 +144,4 @@ def test_a_table_among_changes_is_refused_with_the_option_that_takes_it(firms: P
     done = update(firms, "--add", tmp_path / name)
 
     assert done.exit_code == 1
-    assert "found a table, expected changes as JSON Lines; pass tables with an entity per row to --table" in done.stderr
+    assert "expected changes as JSON Lines; pass tables with one entity per row to --table" in done.stderr

@@ -164,7 +164,7 @@ def test_one_of_several_bearers_is_shown_with_a_hint(path: Path) -> None:
     results = [CliRunner().invoke(main, ["show", str(path), name]) for name in ("Kite", "Ada Venn")]
 
     assert [result.stdout.split("\n")[0] for result in results] == ["Kite (m.1) [-]", "Ada Venn (m.8)"]
-    assert results[0].stderr == "other entities are called 'Kite' too, or alike; kbtools lookup lists them\n"
+    assert results[0].stderr == "other entities have the name 'Kite' or a similar one; kbtools lookup lists them\n"
     assert results[1].stderr == ""
 
 

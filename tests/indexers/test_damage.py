@@ -180,7 +180,7 @@ def test_files_that_do_not_fit_each_other_are_named(updated: Path, tmp_path: Pat
     done = run(("info",), folder)
 
     assert done.exit_code == 1
-    assert f"{folder}: its files do not fit each other" in done.stderr
+    assert f"{folder}: its files do not match each other" in done.stderr
 
 
 def replace_file(folder: Path, name: str, content: bytes) -> None:

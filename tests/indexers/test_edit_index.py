@@ -128,7 +128,7 @@ def test_of_many_names_those_of_other_letters_are_left_out(monkeypatch: pytest.M
     assert share_letters("abcdefgh", texts_of(names), np.arange(3, dtype=np.uint32)).tolist() == [True, False, True]
 
 
-def test_of_many_near_names_the_likest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_near_names_the_most_similar_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(edit_index, "COMPARED", 0)
     monkeypatch.setattr(edit_index, "KEPT", 2)
     names = ["abcdefghij", "abcdefghiz", "abcdefghyz", "abcdefghwz"]

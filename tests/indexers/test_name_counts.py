@@ -112,7 +112,7 @@ def test_a_first_line_with_digits_for_its_count_is_bad_and_no_line_of_heads(make
 
 
 def test_counts_of_no_entity_there_are_refused(make: Callable[..., Built]) -> None:
-    with pytest.raises(NothingBuilt, match="none of 1 counts is of an entity"):
+    with pytest.raises(NothingBuilt, match="none of 1 counts belongs to an entity"):
         make("Paris\tm.0none\t9\n")
 
 

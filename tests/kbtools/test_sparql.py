@@ -66,7 +66,7 @@ def test_a_pair_becomes_one_pattern(subject: str, relation: str, pattern: str) -
     ],
 )
 def test_no_namespace_is_made_up(subject: str, relation: str, named: str) -> None:
-    with pytest.raises(NoIRI, match=f"no query: '{named}' is no IRI, and no "):
+    with pytest.raises(NoIRI, match=f"no query: '{named}' is neither an IRI nor "):
         object_query(subject, relation)
 
 

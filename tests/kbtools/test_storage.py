@@ -295,7 +295,7 @@ def test_a_file_of_others_is_refused_and_stays(target: Path, place: str) -> None
     (target.with_name(place) / "notes.txt").write_text("mine")
 
     with (
-        pytest.raises(OutputUnusable, match=r"holds 'notes\.txt', which would be overwritten"),
+        pytest.raises(OutputUnusable, match=r"contains 'notes\.txt', which would be overwritten"),
         built_folder(target, ours=ours),
     ):
         pytest.fail("built over it")
@@ -305,7 +305,7 @@ def test_a_file_of_others_is_refused_and_stays(target: Path, place: str) -> None
 
 
 def test_a_file_put_into_the_target_while_it_is_built_stays(target: Path) -> None:
-    refused = pytest.raises(OutputUnusable, match=r"holds 'notes\.txt', which would be overwritten")
+    refused = pytest.raises(OutputUnusable, match=r"contains 'notes\.txt', which would be overwritten")
 
     with refused, built_folder(target, ours=ours):
         (target / "notes.txt").write_text("mine")

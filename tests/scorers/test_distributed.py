@@ -139,7 +139,7 @@ def test_gradients_of_rows_are_summed_over_processes(monkeypatch: pytest.MonkeyP
     ("device", "message"),
     [
         pytest.param("cuda:0", "device 'cuda:0' cannot be shared by 2 processes; use --device cuda", id="shared"),
-        pytest.param("cuda", "device 'cuda:1' is not there", id="own"),
+        pytest.param("cuda", "device 'cuda:1' is not available", id="own"),
     ],
 )
 def test_each_process_takes_its_own_device(device: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,7 +113,7 @@ def test_facts_that_memory_does_not_hold_are_refused_before_they_are_read(
 ) -> None:
     monkeypatch.setattr("kbtools.free_memory.free_memory", lambda: 100)
 
-    with pytest.raises(MemoryExhausted, match=r"facts take .* or take over vectors made elsewhere with --vectors"):
+    with pytest.raises(MemoryExhausted, match=r"facts take .* or import vectors made elsewhere with --vectors"):
         read_triples(tiny_memory)
 
 

@@ -174,17 +174,20 @@ def test_settings_change_whichever_part_holds_them() -> None:
     "error", [torch.OutOfMemoryError(), RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)")]
 )
 def test_a_full_device_names_the_batch_and_its_option(error: RuntimeError) -> None:
-    with pytest.raises(DeviceFull, match=r"does not hold a batch of 8; lower --batch"), memory_named(8):
+    with pytest.raises(DeviceFull, match=r"a batch of 8 does not fit into memory; lower --batch"), memory_named(8):
         raise error
 
 
 def test_a_full_machine_says_what_to_do_when_it_scores() -> None:
-    with pytest.raises(DeviceFull, match=r"does not hold a batch of 4,096; use --device cpu"), scoring(5_000):
+    with (
+        pytest.raises(DeviceFull, match=r"a batch of 4,096 does not fit into memory; use --device"),
+        scoring(5_000),
+    ):
         torch.empty(2**60)
 
 
 def test_a_network_that_memory_does_not_hold_is_refused_before_it_is_built() -> None:
-    with pytest.raises(DeviceFull, match=r"need 4,096\.0 GiB more of memory, [\d,.]+ GiB are free; lower --set dim"):
+    with pytest.raises(DeviceFull, match=r"need 4,096\.0 GiB more memory, [\d,.]+ GiB are free; lower --set dim"):
         build_network(lambda: torch.nn.Embedding(2**20, 2**20))
 
 

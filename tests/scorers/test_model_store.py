@@ -43,7 +43,7 @@ def test_a_model_is_not_taken_for_another_plugins(sample_kb: KnowledgeBase, spli
     folder = train_small(sample_kb, splits, tmp_path, "embed-avg")
     folder.rename(folder.with_name("embed-avg+"))
 
-    with pytest.raises(ModelUnusable, match=r"trained as 'embed-avg', asked for as 'embed-avg\+'"):
+    with pytest.raises(ModelUnusable, match=r"trained as 'embed-avg', requested as 'embed-avg\+'"):
         make_relation_scorer("embed-avg+", sample_kb, models=tmp_path)
 
 

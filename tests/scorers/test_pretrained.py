@@ -172,7 +172,7 @@ def add_module(folder: Path) -> None:
         (remove("config.json"), "config.json cannot be read"),
         (remove("model.safetensors"), "it has no weights"),
         (change("config.json", model_type="t5"), "models of type 't5' are not read, only bert, roberta"),
-        (change("config.json", hidden_act="relu"), "activation 'relu' is not computed"),
+        (change("config.json", hidden_act="relu"), "activation 'relu' is not supported"),
         (change("config.json", num_hidden_layers=4), "its weights lack 'encoder.layer.3"),
         (change("config.json", vocab_size=300), "the sizes of its weights do not match its configuration"),
         (change("1_Pooling/config.json", pooling_mode_mean_tokens=False), "it uses the pooling nothing"),

@@ -164,7 +164,7 @@ def test_a_model_of_another_scorer_is_refused(sample_kb: KnowledgeBase, models: 
     (tmp_path / "relation").mkdir()
     (tmp_path / "relation" / "bigru").symlink_to(models / "relation" / "embed-avg")
 
-    with pytest.raises(ModelUnusable, match="trained as 'embed-avg', asked for as 'bigru'; train 'bigru' again"):
+    with pytest.raises(ModelUnusable, match="trained as 'embed-avg', requested as 'bigru'; train 'bigru' again"):
         make_relation_scorer("bigru", sample_kb, models=tmp_path)
 
 

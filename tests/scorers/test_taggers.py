@@ -99,7 +99,7 @@ def test_a_tagger_of_another_kind_is_refused(sample_kb: KnowledgeBase, models: P
     (tmp_path / "tagger").mkdir()
     (tmp_path / "tagger" / "crf").symlink_to(models / "tagger" / "bigru-crf")
 
-    with pytest.raises(ModelUnusable, match="trained as 'bigru-crf', asked for as 'crf'"):
+    with pytest.raises(ModelUnusable, match="trained as 'bigru-crf', requested as 'crf'"):
         make_tagger("crf", sample_kb, models=tmp_path)
 
 

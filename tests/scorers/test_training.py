@@ -118,7 +118,7 @@ def test_a_folder_that_holds_files_of_others_is_not_replaced(
     folder.mkdir(parents=True)
     (folder / "notes.txt").write_text("mine")
 
-    with pytest.raises(OutputUnusable, match=r"holds 'notes\.txt', which would be overwritten"):
+    with pytest.raises(OutputUnusable, match=r"contains 'notes\.txt', which would be overwritten"):
         train_small("embed-avg")
 
     assert (folder / "notes.txt").read_text() == "mine"

@@ -45,7 +45,7 @@ def test_neighbours_stand_by_their_cosine(tiny_memory: KnowledgeBase, tmp_path: 
         pytest.param([1, 2, 3], IDS, r"found shape \(3,\)", id="flat"),
         pytest.param([[1], [np.nan], [2]], IDS, "a value that is not a number", id="nan"),
         pytest.param([[1]], ("m.0nobody",), "none of the 1 ids is an entity", id="unknown"),
-        pytest.param([[1], [2]], ("m.01paris", "/m/01paris"), "'m.01paris' stands twice", id="twice"),
+        pytest.param([[1], [2]], ("m.01paris", "/m/01paris"), "'m.01paris' occurs twice", id="twice"),
     ],
 )
 def test_vectors_that_cannot_be_are_refused(

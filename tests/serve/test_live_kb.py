@@ -134,7 +134,7 @@ def test_a_damaged_rebuild_leaves_the_former_edition_answering(
         name = edition.answerer.entity("m.0one").name
 
     assert name == "Heroes"
-    assert "cannot be opened, the former edition answers" in caplog.text
+    assert "cannot be opened; the old version answers" in caplog.text
 
 
 def test_a_removed_folder_leaves_the_edition_answering(folder: Path, live: LiveKB) -> None:

@@ -357,7 +357,7 @@ def test_an_entity_is_shown_in_the_language_that_is_chosen(browser: Chrome, spea
 def test_names_of_other_languages_are_said_to_be(browser: Chrome, speaking: RunningServer) -> None:
     note = visit(browser, speaking.url + "#lookup?name=Cologne&lang=fr", ".others")
 
-    assert note.text == "No name in fr is meant; these are names in other languages."
+    assert note.text == "No name in fr matches; these are names in other languages."
 
 
 def test_running_text_is_linked(browser: Chrome, server: RunningServer) -> None:
@@ -384,7 +384,7 @@ def test_what_goes_wrong_is_one_sentence(browser: Chrome, server: RunningServer)
 def test_no_candidates_are_said(browser: Chrome, server: RunningServer) -> None:
     nothing = visit(browser, server.url + "#ask?q=zzz+qqq", ".nothing")
 
-    assert nothing.text == "No candidates: no name of the knowledge base is in the question."
+    assert nothing.text == "No candidates: the question contains no name of the knowledge base."
 
 
 @pytest.mark.parametrize("address", list(ADDRESSES.values()), ids=list(ADDRESSES))

@@ -111,7 +111,7 @@ def test_settings_of_the_environment_outrank_those_of_the_url(tmp_path: Path) ->
     [
         ({"CLIENT_KEY": __file__}, NotAllowed, "CLIENT_KEY needs"),
         ({"USER": "a:b"}, NotAllowed, "cannot contain a colon"),
-        ({"API_KEY": "a b"}, NotAllowed, "API_KEY, or its file: holds a line break, a space"),
+        ({"API_KEY": "a b"}, NotAllowed, "API_KEY, or its file: contains a line break, a space"),
         ({"API_KEY": "é"}, NotAllowed, "API_KEY"),
         ({"PASSWORD": "\udcff"}, NotAllowed, "PASSWORD: is not UTF-8"),
         ({"URL": "http://a:0"}, WrongFormat, "port from 1"),

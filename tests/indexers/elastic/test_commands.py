@@ -138,7 +138,7 @@ def test_files_are_loaded_through_a_folder_that_stays_or_goes(
     assert "version 1, 1,247 documents" in output
     status, output = run("index", *files, "--elasticsearch", "--kb", kb_name, "--out", "kept.kb")
     assert status == 0
-    assert "already holds this content as version 1" in output
+    assert "already has this content as version 1" in output
     assert (tmp_path / "kept.kb").is_dir()
 
 
@@ -225,7 +225,7 @@ def test_a_name_that_no_cluster_takes_is_refused_before_the_build(
     facts, nowhere = examples / "sample.facts.txt", "--elasticsearch=http://127.0.0.1:1"
     status, output = run("index", "--facts", facts, "--out", "built.kb", f"--kb={name}", nowhere)
     assert (status, output.count("\n")) == (1, 1)
-    assert output.startswith(f"Error: {name!r}: no name for a knowledge base on Elasticsearch")
+    assert output.startswith(f"Error: {name!r}: not a valid name for a knowledge base on Elasticsearch")
     assert list(tmp_path.iterdir()) == []
 
 

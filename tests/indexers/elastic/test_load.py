@@ -315,7 +315,7 @@ def test_an_index_without_our_mark_is_never_deleted(
     "name", ["", "A", "-x", "_x", "a b", "a*", "a,b", "é", "x" * 101, "kbtools-x", "a/b", "..", "a\n"]
 )
 def test_a_name_that_no_alias_can_have_is_refused(cluster: Cluster, name: str) -> None:
-    with pytest.raises(WrongFormat, match="no name for a knowledge base"):
+    with pytest.raises(WrongFormat, match="not a valid name for a knowledge base"):
         current_version(cluster, name)
 
 
@@ -646,7 +646,7 @@ def test_an_index_that_takes_no_writes_says_so_and_the_load_goes_on_later(
             name = index_name(kb_name, 1, "names")
             cluster.ask("PUT", f"/{name}/_settings", {"index.blocks.read_only": True}, to="block it")
 
-    with pytest.raises(ServerError, match=r"takes no documents \(403 cluster_block_exception.*read-only"):
+    with pytest.raises(ServerError, match=r"accepts no documents \(403 cluster_block_exception.*read-only"):
         load_sample(on=connect(proxy(watch).url))
     name = index_name(kb_name, 1, "names")
     cluster.ask("PUT", f"/{name}/_settings", {"index.blocks.read_only": None}, to="free it")
@@ -709,7 +709,7 @@ def test_a_document_that_is_too_large_is_rejected_and_its_neighbours_stored(
     sender = Sender(connect(small_server(reply).url), patience=Patience(total=0))
     sender.send_all("some", documents, sent.append)
     assert [rejected.key for rejected in sent[0].rejected] == ["5"]
-    assert "2,000 bytes is larger than the cluster takes" in sent[0].rejected[0].reason
+    assert "2,000 bytes is larger than the cluster accepts" in sent[0].rejected[0].reason
     assert (sent[0].documents, sent[0].done) == (7, 8)
     assert sum(body.count(b'"_id"') for body in stored) == 7
 
@@ -723,7 +723,7 @@ def test_a_document_larger_than_any_request_is_rejected_without_being_sent(clust
     sent = []
     Sender(cluster, patience=Patience(), largest=read_largest(cluster)).send_all(index, documents, sent.append)
     assert [(one.done, one.documents, len(one.rejected)) for one in sent] == [(1, 1, 0), (2, 0, 1), (3, 1, 0)]
-    assert "106,000,012 bytes is larger than the cluster takes" in sent[1].rejected[0].reason
+    assert "106,000,012 bytes is larger than the cluster accepts" in sent[1].rejected[0].reason
 
 
 @pytest.mark.real_cluster

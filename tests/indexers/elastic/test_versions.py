@@ -122,9 +122,9 @@ def test_a_name_that_cannot_be_is_asked_of_no_cluster(name: str) -> None:
             return {"version": {"number": "9"}}
 
     silent: Any = Silent()
-    with pytest.raises(WrongFormat, match="no name for a knowledge base"):
+    with pytest.raises(WrongFormat, match="not a valid name for a knowledge base"):
         cluster_status(silent, name)
-    with pytest.raises(WrongFormat, match="no name for a knowledge base"):
+    with pytest.raises(WrongFormat, match="not a valid name for a knowledge base"):
         choose_versions(silent, name, number=None, unfinished=False)
 
 

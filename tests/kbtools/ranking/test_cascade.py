@@ -213,7 +213,7 @@ def test_a_cascade_is_refused_once_its_first_ranker_is_another(opened: Opened, t
 
     with pytest.raises(
         CheckpointMismatch,
-        match=r"changed since the ranker of .* was fitted behind it; run kbtools train ranking again",
+        match=r"changed since the ranker of .* was fitted after it; run kbtools train ranking again",
     ):
         Answerer(answerer.kb, models=tmp_path).query("who wrote dune", **QUERY)
 

@@ -77,7 +77,7 @@ def test_a_backend_is_checked_on_what_it_opens(sample_path: Path) -> None:
 def test_a_large_knowledge_base_is_not_read_to_check_a_backend(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kbtools.suites.backend_suite.MOST_ENTITIES", 1)
 
-    with pytest.raises(KBUnusable, match="holds 2 entities; a backend is checked on one of at most 1"):
+    with pytest.raises(KBUnusable, match="has 2 entities; a backend is checked on one with at most 1"):
         list(check_kb("large", MemoryKB([("a", "r", "b")])))
 
 
@@ -322,7 +322,7 @@ def test_a_reader_that_is_right_keeps_its_contract() -> None:
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        (None, SourceMissing, "is checked on a small file that it reads, and none is named"),
+        (None, SourceMissing, "is checked on a small file that it reads; name one with --sample"),
         ("", SourceEmpty, "the file is empty"),
         ("\n", SourceMissing, "finds no row in it"),
     ],
