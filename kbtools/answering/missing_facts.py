@@ -18,7 +18,7 @@ UNLIKELY = 0.1
 LACKING = "the question names a relation that the entity does not have"
 """Why such an answer is doubtful."""
 
-ONLY_OBJECT = "the question asks for a relation of which the entity is only an object"
+ONLY_OBJECT = "the question asks for a relation that the entity has only as an object"
 """Why an answer is doubtful that reads such a relation backwards."""
 
 _LONGEST = 4
