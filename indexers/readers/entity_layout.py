@@ -3,14 +3,16 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from kbtools.indexers.readers.batches import RecordBatch, Skips, batch_of, repeated
 from kbtools.indexers.readers.cell_forms import NOT_AVAILABLE, PLACEHOLDER, is_value, spelt_values
 from kbtools.indexers.readers.entity_columns import EntityColumns, find_head, listed
 from kbtools.indexers.readers.labels import Languages
-from kbtools.indexers.readers.marginal_rows import marginal_rows
+from kbtools.indexers.readers.marginal_rows import continuing_rows, filled_cells, marginal_rows
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.table_rows import (
     SAYING,
@@ -25,6 +27,7 @@ from kbtools.indexers.readers.table_rows import (
     trimmed,
 )
 from kbtools.kb.table_heads import entity_role, plain_head
+from kbtools.text.printable import plural
 
 
 class EntityLayout:
@@ -45,6 +48,10 @@ class EntityLayout:
         self.heads: Sequence[str] = ()
         self.header: list[str] = []
         """The heads of the columns, made unique."""
+        self.continued: tuple[int, int] | None = None
+        """The first row that continues the row above, and how many do."""
+        self.last = ""
+        """The id of the row that the next block may continue."""
         self.placeholders: dict[str, str] = {}
         """The columns with cells that mean empty ones, and the first such cell of each."""
 
@@ -79,6 +86,9 @@ class EntityLayout:
                     self.skips.note(f"no column {absent!r}, which --{option} names", line=1)
         if language and language not in known:
             self.skips.note(f"no column {language!r}, which --column language names", line=1)
+        if self.continued:
+            first, count = self.continued
+            self.skips.note(f"{plural(count, 'row')} without id and name continue the row above", line=first)
         if self.placeholders:
             shown = ", ".join(repr(cell) for cell in dict.fromkeys(self.placeholders.values()))
             self.skips.note(f"cells with only {shown} taken as empty, in {listed(self.placeholders)}", line=1)
@@ -98,9 +108,11 @@ class EntityLayout:
         for cell in rows.strange:
             kind = f"{cell.fault} under {cell.column}, left out"
             self.skips.add(kind, line=rows.lines[cell.row], text=rows.shown(cell.row), bad=False)
+        # An object of JSON Lines continues no other.
+        continuing = continuing_rows(batch) if self.header else np.zeros(batch.num_rows, dtype=bool)
         if len(columns.roles) < len(batch.schema) or not columns.roles.keys() >= set(batch.schema.names):
-            columns.choose(batch, line)
-        subjects = self.subjects(rows, batch)
+            columns.choose(batch.filter(pa.array(~continuing)) if continuing.any() else batch, line)
+        subjects = self.subjects(rows, batch, continuing)
         present = pc.not_equal(subjects, "")
         tags = None
         if columns.language in batch.schema.names:
@@ -143,18 +155,39 @@ class EntityLayout:
                 values = spelt_values(cells.texts, linked)
                 yield batch_of("facts", [entities, repeated(name, len(values)), values], line)
 
-    def subjects(self, rows: TableRows, batch: pa.RecordBatch) -> pa.Array:
-        """Return the id of each row, or its number in a table without ids; count the rows without an id."""
+    def subjects(self, rows: TableRows, batch: pa.RecordBatch, continuing: NDArray[np.bool_]) -> pa.Array:
+        """Return the id of each row, or its number in a table without ids; count the rows without an id.
+
+        A row that has neither an id nor a name has those of the row above if it may be one of the `continuing`.
+        """
         name = next((name for name, role in self.columns.roles.items() if role == "id"), None)
         if name is None:
-            return pa.array([f"{self.source.rows}{line}" for line in rows.lines], pa.string())
+            numbers = pa.array([f"{self.source.rows}{line}" for line in rows.lines], pa.string())
+            return self.carried(numbers, rows, batch, continuing)
         # In JSON Lines, all objects of a block may lack the field.
         ids = batch[name] if name in batch.schema.names else pa.nulls(batch.num_rows, pa.string())
         if is_list(ids.type):
             raise self.columns.unfit(f"the column {name!r} holds lists, expected an id; name another with --id")
-        subjects = canonical_column(trimmed(as_text(ids)))
+        subjects = self.carried(canonical_column(trimmed(as_text(ids))), rows, batch, continuing)
         lacking = pc.indices_nonzero(pc.equal(subjects, "")).to_pylist()
         rows.count(dict.fromkeys(lacking, f"nothing under {name}"), self.skips)
+        return subjects
+
+    def carried(
+        self, subjects: pa.Array, rows: TableRows, batch: pa.RecordBatch, continuing: NDArray[np.bool_]
+    ) -> pa.Array:
+        """Return the ids with that of the row above for each row that continues it."""
+        for name in batch.schema.names if continuing.any() else ():
+            if self.columns.role_of(name, "id") or self.columns.role_of(name, "name"):
+                continuing = continuing & ~filled_cells(batch[name])
+        if not self.last:
+            continuing[:1] = False
+        if continuing.any():
+            count = np.count_nonzero(continuing) + (self.continued[1] if self.continued else 0)
+            self.continued = (self.continued or (rows.lines[int(continuing.argmax())],))[0], int(count)
+            places = np.maximum.accumulate(np.where(continuing, 0, np.arange(1, len(continuing) + 1)))
+            subjects = pa.concat_arrays([pa.array([self.last]), subjects]).take(pa.array(places))
+        self.last = subjects[-1].as_py()
         return subjects
 
     def without_placeholders(self, name: str, cells: Cells) -> Cells:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from kbtools.indexers.readers.cell_forms import is_distinct
 from kbtools.indexers.readers.table_rows import (
     BLANK,
     NOTE,
@@ -65,7 +67,7 @@ def marginal_rows(rows: TableRows, header: Sequence[str]) -> dict[int, str]:
     columns = rows.columns.columns
     if len(columns) < 2:
         return {}
-    filled = np.sum([_is_filled(column) for column in columns], axis=0)
+    filled = np.sum([filled_cells(column) for column in columns], axis=0)
     kinds = dict.fromkeys(np.flatnonzero(filled == 0).tolist(), BLANK)
     suspects = np.union1d([0, *np.flatnonzero(filled == 1)], _labelled_rows(columns[:_LABELS], header)).tolist()
     texts = {row: list(cells) for row, cells in zip(suspects, _cells_of(columns, suspects), strict=True)}
@@ -103,15 +105,29 @@ def _is_units(cells: Sequence[str]) -> bool:
     return headed and all(_UNIT.fullmatch(cell) for cell in others if cell)
 
 
-def _is_filled(column: pa.Array) -> Places:
-    """Return 1 for each cell of a column that holds more than white space, else 0."""
+def continuing_rows(batch: pa.RecordBatch) -> NDArray[np.bool_]:
+    """Return which rows may continue the row above, as OpenRefine writes them: no first cell, and half are empty.
+
+    None may if the other rows do not differ in their first cells.
+    """
+    if batch.num_columns < 3:
+        return np.zeros(batch.num_rows, dtype=bool)
+    filled = np.stack([filled_cells(column) for column in batch.columns])
+    continuing: NDArray[np.bool_] = ~filled[0] & filled.any(axis=0) & (2 * filled.sum(axis=0) <= len(filled))
+    if continuing.any() and not is_distinct(batch.columns[0].filter(pa.array(~continuing))):
+        continuing[:] = False
+    return continuing
+
+
+def filled_cells(column: pa.Array) -> NDArray[np.bool_]:
+    """Return which cells of a column hold more than white space."""
     if is_list(column.type):
         filled = pc.greater(pc.list_value_length(column), 0)
     elif pa.types.is_string(column.type):
         filled = pc.not_equal(pc.utf8_trim_whitespace(column), "")
     else:
         filled = pc.is_valid(column)
-    return pc.cast(pc.fill_null(filled, False), pa.int64()).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    return pc.fill_null(filled, False).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
 def _labelled_rows(columns: Iterable[pa.Array], header: Sequence[str]) -> Places:

@@ -1,5 +1,6 @@
 """Tables as people keep them: rows of totals, notes, repeated headers, merged titles, and figures of every form."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +210,28 @@ def test_a_sign_that_stands_for_an_empty_cell_is_no_value(tmp_path: Path, sign: 
     assert (table.values("City"), table.values("Tax")) == ({"1": '"Bonn"'}, {"2": '"-5"'})
     assert table.names() == {"1": "-", "2": "Bob"}
     assert any(repr(sign) in note and "'City', 'Tax'" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    ("lines", "continued"),
+    [
+        (["id,name,Tongue,City", "A1,Eva,Dutch,Ulm", ",,French,", ",,Greek,", "A2,Jan,Danish,"], {"A1": 3, "A2": 1}),
+        (["Person,Tongue,City", "Eva,Dutch,Ulm", "Jan,Danish,Ribe", ",,Kiel"], {"t/2": 1, "t/3": 1}),
+        (["id,Note,name,Tongue", "A1,x,Eva,Dutch", ",y,,", ",,,Greek"], {"A1": 2}),
+    ],
+)
+def test_a_row_without_id_and_name_continues_the_row_above(
+    tmp_path: Path, lines: list[str], continued: dict[str, int]
+) -> None:
+    table = Table(tmp_path / "t.csv", lines)
+
+    assert Counter(row["subject"] for row in table.rows["facts"] if row["relation"] == "Tongue") == continued
+    assert any("without id and name continue the row above" in note for note in table.notes)
+
+
+def test_an_object_of_json_continues_no_other(tmp_path: Path) -> None:
+    table = Table(tmp_path / "t.jsonl", ['{"id": "A1", "name": "Eva", "a": "b"}', '{"a": "c"}'], max_bad=1.0)
+    assert table.values("a") == {"A1": '"b"'}
 
 
 def test_a_dash_beside_a_plus_is_a_value(tmp_path: Path) -> None:
