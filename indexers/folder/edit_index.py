@@ -131,7 +131,7 @@ def _key_of(sums: _Hashes, first: NDArray[np.int64], last: NDArray[np.int64], at
 
     `sums` are running sums of letters by powers; `first` and `last` are places among them, `at.first` those in a form.
     """
-    # The sum between two places, divided by the first power: equal letters hash alike at any place.
+    # The sum between two places, divided by the first power: equal letters have equal hashes at any place.
     hashed = (sums[last] - sums[first]) * _INVERSE[at.first]
     hashed += _SPREAD * (at.part * (LONGEST_NAME + 1) + at.length + 1).astype(np.uint64)
     hashed ^= hashed >> np.uint64(31)

@@ -237,7 +237,7 @@ class EntityColumns:
         texts = [name for name in header if name in values or self.may_name(name, batch[name])]
         texts = [name for name in texts if pa.types.is_string(batch[name].type) and not is_value(batch[name])]
         texts.sort(key=lambda name: (is_code(batch[name]), _NUMBER_HEAD.search(plain_head(name)) is not None))
-        # Where no column differs in nearly all rows, one that differs in half of them, as names of people do.
+        # If no column is distinct in nearly all rows, one that is distinct in half of them, such as names of people.
         best = next((name for least in (0.9, 0.5) for name in texts if is_distinct(batch[name], least)), "")
         if named and best == header[0] and not is_distinct(batch[named[0]], 0.5):
             return best  # `Player` beside a `Team name` that most rows repeat.
@@ -253,7 +253,7 @@ class EntityColumns:
     def with_full_names(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Add the column of full names if the table has given and family names and no option names another column."""
         if not self.roles and not self.wide.name and (parts := name_parts(batch.schema.names)):
-            # A name that holds the other one is full already.
+            # A name that contains the other one is full already.
             columns = [batch[part].to_pylist() for part in parts]
             full = any(a and b and (a in b or b in a) for a, b in zip(*columns, strict=True))
             self.parts = None if full or not all(map(pa.types.is_string, batch.select(parts).schema.types)) else parts

@@ -111,7 +111,7 @@ class Predicates:
             "http://schema.org/alternateName",
             "https://schema.org/alternateName",
             "http://www.geneontology.org/formats/oboInOwl#hasExactSynonym",
-            # An entity without a name is called by an alias: these are the only names of many files.
+            # An entity without a name is shown with an alias: these are the only names in many files.
             "http://xmlns.com/foaf/0.1/name",
             "http://purl.org/dc/terms/title",
             "http://purl.org/dc/elements/1.1/title",

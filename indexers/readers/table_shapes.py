@@ -56,7 +56,7 @@ def header_at(rows: Sequence[Sequence[str]], place: int) -> Header:
     heads, first, last = list(rows[place]), place, place
     while first and len(rows[first - 1]) == len(heads) and sum(map(bool, rows[first - 1])) > 1:
         groups, counts = rows[first - 1], Counter(heads)
-        # The first head of two rows that belong together stands in the upper one.
+        # If two rows of heads belong together, the first head is in the upper one.
         joins = [
             (groups[0] and not heads[0]) or counts[head] > 1 or re.fullmatch(r"[\d\W]*", head) is not None
             for head in heads

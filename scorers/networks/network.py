@@ -126,7 +126,7 @@ class TrainedNetwork(SavedNetwork):
     def load(cls, folder: Path, kb: KnowledgeBase, *, device: str = "cpu") -> Self:
         """Rebuild a trained network, its rows in the order of the knowledge base; raise ModelError for other rows."""
         saved, rows = read_checkpoint(folder), cls.rows_of(kb)
-        # The table has the order of the training's knowledge base; this one may list its rows otherwise.
+        # The table has the order of the training's knowledge base; this one may list its rows in another order.
         saved = saved.in_order(match_rows(folder, trained=saved.rows, present=rows, what=cls.what), by_row=_BY_ROW)
         if isinstance(cls.encoder, _BuiltInEncoder) and without_torch(device):
             with other_network(folder):

@@ -17,7 +17,7 @@ from kbtools.text.relation_words import spelt_parts
 _STEM = 5
 """Leading letters by which two words count as forms of one: `directed` and `director` share five."""
 
-# The next four: accuracy on 2,000 validation questions of FBSQ, 58.3 % with these.
+# The next four: the accuracy on 2,000 validation questions of FBSQ is 58.3 % with these values.
 LAST, REST = 1.0, 0.4
 """Weight of a word in the last part of a relation's name, and in earlier parts: 57.9 % at 0.2, 58.5 % at 0.6."""
 
