@@ -54,6 +54,8 @@ class EntityColumns:
         """The columns of given and of family names, where names are made of both."""
         self.addresses: list[str] = []
         """The columns of Wikidata's addresses."""
+        self.id_lists: set[str] = set()
+        """The columns of values with lists of ids of rows."""
         self.spoken: dict[str, tuple[str, str]] = {}
         """The columns whose heads end in a language, such as `name_de` beside `name_en`: their roles and languages."""
 
@@ -120,9 +122,12 @@ class EntityColumns:
         return f"columns: {'; '.join(role_lines)}" + (f"; values {listed(values)}" if values else "")
 
     def note_lists(self, batch: pa.RecordBatch, line: int) -> None:
-        """Note the columns whose cells look like lists; cells of aliases are divided, others stay whole."""
+        """Note columns of lists; lists of aliases or of ids of rows are divided, others stay whole."""
         if self.options.list_separator is not None:
             return
+        named = [trimmed(as_text(batch[name])) for name in batch.schema.names if self.roles[name] == "id"]
+        # Without a letter, `1,2` may be a number.
+        ids = pc.filter(named[0], pc.match_substring_regex(named[0], r"\p{L}")) if named else pa.array([], pa.string())
         for name in batch.schema.names:
             aliases = name in self.texts and self.texts[name].kind == "alias"
             if not (aliases or self.roles[name] == "value") or not pa.types.is_string(batch[name].type):
@@ -133,6 +138,10 @@ class EntityColumns:
                 self.skips.note(
                     f"aliases in {name!r} divided at ';' and '|'; use --list-separator to change it", line=line
                 )
+            elif _are_lists_of(ids, cells):
+                self.id_lists.add(name)
+                note = f"ids of rows in {name!r} divided at ';', '|' and ','; use --list-separator to change it"
+                self.skips.note(note, line=line)
             elif lists > 1 and lists >= _LISTS * len(cells):
                 note = (
                     f"cells of {name!r} seem to be lists, each taken as one value; use --list-separator to divide them"
@@ -282,6 +291,15 @@ def listed(columns: Iterable[str]) -> str:
     names = list(columns)
     return ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
 
+
+def _are_lists_of(ids: pa.Array, cells: pa.Array) -> bool:
+    """Return whether some cells hold several ids, and all such cells nothing else."""
+    several = pc.and_(pc.match_substring_regex(cells, ID_SEPARATORS), pc.invert(pc.is_in(cells, ids)))
+    parts = pc.list_flatten(pc.split_pattern_regex(trimmed(cells.filter(several)), ID_SEPARATORS))
+    return len(parts) > 0 and bool(pc.all(pc.is_in(parts, ids)).as_py())
+
+
+ID_SEPARATORS = r"\s*[;|,]\s*"
 
 _SHORT = 60
 """Letters of descriptions, on average, up to which they may be names, as in a catalogue of parts."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kbtools.indexers.readers.batches import RecordBatch, Skips, batch_of, repeated
 from kbtools.indexers.readers.cell_forms import NOT_AVAILABLE, PLACEHOLDER, is_value, spelt_values
-from kbtools.indexers.readers.entity_columns import EntityColumns, find_head, listed
+from kbtools.indexers.readers.entity_columns import ID_SEPARATORS, EntityColumns, find_head, listed
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.marginal_rows import continuing_rows, filled_cells, marginal_rows
 from kbtools.indexers.readers.reading import ReadOptions, Source
@@ -128,6 +128,8 @@ class EntityLayout:
                 # Wikidata's query service separates aliases by commas.
                 signs = r"\s*[;|]\s*|, " if name.endswith("AltLabel") else r"\s*[;|]\s*"
                 column, separator = pc.replace_substring_regex(column, signs, ";"), ";"
+            elif name in columns.id_lists and pa.types.is_string(column.type):
+                column, separator = pc.replace_substring_regex(column, ID_SEPARATORS, ";"), ";"
             cells = read_cells(column, separator, words=text is not None and self.options.divides_words)
             if flawed := cells.flawed():
                 line_of, text_of = rows.lines[flawed[0]], rows.shown(flawed[0])

@@ -300,6 +300,26 @@ def test_names_may_repeat_where_no_column_is_called_so(tmp_path: Path) -> None:
     assert table.names() == {"1": "Ann Thorne", "2": "John Pell", "3": "Ann Thorne"}
 
 
+@pytest.mark.parametrize(
+    ("cells", "objects"),
+    [
+        (["", "A1", "A1; A2", "A2,A1 | A3"], ["A1", "A1", "A2", "A2", "A1", "A3"]),
+        (["", "A1", "A1; A2", "A1; other"], ["A1", "A1; A2", "A1; other"]),  # one cell has another text
+        (["", "", "A1", "A2"], ["A1", "A2"]),
+    ],
+)
+def test_lists_of_ids_of_rows_are_divided(tmp_path: Path, cells: list[str], objects: list[str]) -> None:
+    lines = [f'A{at},Course {at},"{cell}"' for at, cell in enumerate(cells, 1)]
+    table = Table(tmp_path / "t.csv", ["id,name,needs", *lines])
+    assert [row["object"].partition("^^")[0].strip('"') for row in table.rows["facts"]] == objects
+    assert any("ids of rows in 'needs' divided" in note for note in table.notes) == (len(objects) == 6)
+
+
+def test_numbers_with_a_comma_are_no_lists_of_ids(tmp_path: Path) -> None:
+    table = Table(tmp_path / "t.csv", ["id,name,price", '1,Nut,"1,2"', '2,Bolt,"2,1"'])
+    assert table.values("price") == {"1": '"1,2"', "2": '"2,1"'}
+
+
 def test_aliases_are_divided_and_other_lists_noted(tmp_path: Path) -> None:
     lines = [
         "id,name,synonyms,habitat",
