@@ -42,6 +42,9 @@ _CODE = r"^\s*([A-Za-z]{1,6}[-_.]?\d{4,}|\S+:\S*\d\S*)\s*$"
 _ROW_NUMBERS = r"(column|unnamed \d+)?( ?\d+)*|index|row ?names"
 """The heads of row numbers: none, which is `column 1` here, `Unnamed: 0`, `...1`, `index`, `rownames`."""
 
+REFERENCE = r"(\S)(?:\[(?:\d{1,3}|[a-z]|(?:note|nb) \d+|citation needed)\])+\s*$"
+"""The reference marks that a cell copied from an encyclopedia ends in: `1953[4]`, `Makalu[a][12]`."""
+
 _PLAIN = r"^[^\d+\-/<:QPmgfnhw]"
 """The beginning of cells that are certainly text."""
 
@@ -112,6 +115,24 @@ def is_value(column: pa.Array) -> bool:
     written = (*_VALUES.values(), _FIGURES)
     matching = pc.sum(pc.match_substring_regex(texts, "|".join(written))).as_py() or 0
     return bool(len(texts) and matching >= 0.5 * len(texts))
+
+
+def without_references(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[str]]:
+    """Return the rows without reference marks, and the columns that had some.
+
+    A column with an element `[0]`, or with texts that differ in their marks alone, as arrays have them, stays.
+    """
+    columns, marked = {name: batch[name] for name in batch.schema.names}, []
+    for name, column in columns.items():
+        if not pa.types.is_string(column.type) or not contains(column, "["):
+            continue
+        cells = column.filter(pc.match_substring_regex(column, REFERENCE)).unique()
+        bare = pc.replace_substring_regex(cells, REFERENCE, r"\1")
+        alike = len(bare.unique()) < len(cells) and not is_value(bare)
+        if len(cells) and not alike and not pc.any(pc.match_substring(cells, "[0]")).as_py():
+            columns[name] = pc.replace_substring_regex(column, REFERENCE, r"\1")
+            marked.append(name)
+    return pa.RecordBatch.from_arrays([*columns.values()], names=[*columns]), marked
 
 
 def spelt_values(texts: pa.Array, linked: str) -> pa.Array:

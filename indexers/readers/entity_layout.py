@@ -9,7 +9,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kbtools.indexers.readers.batches import RecordBatch, Skips, batch_of, repeated
-from kbtools.indexers.readers.cell_forms import NOT_AVAILABLE, PLACEHOLDER, is_value, spelt_values
+from kbtools.indexers.readers.cell_forms import (
+    NOT_AVAILABLE,
+    PLACEHOLDER,
+    REFERENCE,
+    is_value,
+    spelt_values,
+    without_references,
+)
 from kbtools.indexers.readers.entity_columns import ID_SEPARATORS, EntityColumns, find_head, listed
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.marginal_rows import continuing_rows, filled_cells, marginal_rows
@@ -52,6 +59,8 @@ class EntityLayout:
         """The first row that continues the row above, and how many do."""
         self.last = ""
         """The id of the row that the next block may continue."""
+        self.marked: dict[str, None] = {}
+        """The columns with reference marks."""
         self.placeholders: dict[str, str] = {}
         """The columns with cells that mean empty ones, and the first such cell of each."""
 
@@ -64,6 +73,8 @@ class EntityLayout:
 
     def begin(self, header: Sequence[str], number: int, *, advice: str = "") -> None:
         self.heads = header
+        bare = [re.sub(REFERENCE, r"\1", head) for head in header]
+        header = bare if len({*bare}) == len({*header}) else header
         header = [head.strip() or f"column {place}" for place, head in enumerate(header, 1)]
         self.header = [head if head not in header[:place] else f"{head} {list(header[:place + 1]).count(head)}"
                        for place, head in enumerate(header)]  # fmt: skip
@@ -89,6 +100,8 @@ class EntityLayout:
         if self.continued:
             first, count = self.continued
             self.skips.note(f"{plural(count, 'row')} without id and name continue the row above", line=first)
+        if self.marked:
+            self.skips.note(f"reference marks such as [1] are left out in {listed(self.marked)}", line=1)
         if self.placeholders:
             shown = ", ".join(repr(cell) for cell in dict.fromkeys(self.placeholders.values()))
             self.skips.note(f"cells with only {shown} taken as empty, in {listed(self.placeholders)}", line=1)
@@ -104,6 +117,8 @@ class EntityLayout:
         if self.header:
             batch = batch.rename_columns(self.header)
         columns = self.columns
+        batch, marked = without_references(batch)
+        self.marked |= dict.fromkeys(marked)
         batch = columns.with_full_names(batch)
         for cell in rows.strange:
             kind = f"{cell.fault} under {cell.column}, left out"

@@ -229,6 +229,26 @@ def test_a_row_without_id_and_name_continues_the_row_above(
     assert any("without id and name continue the row above" in note for note in table.notes)
 
 
+@pytest.mark.parametrize(
+    ("lines", "relation", "values"),
+    [
+        (["Peak[1],Height (m)[a]", "K2,8611[3]", "Lhotse[2],8516[3][note 4]"], "Height (m)", {"8611", "8516"}),
+        (["Peak,Range", "K2[7],Tal[1]", "Lhotse[8],Mer[citation needed] "], "Range", {"Tal", "Mer"}),
+        (["Pin,Signal", "A1,GPIO[0]", "A2,CLK[1]"], "Signal", {"GPIO[0]", "CLK[1]"}),
+        (["Pin,Path", "A1,p[1]", "A2,p[2]"], "Path", {"p[1]", "p[2]"}),
+        (["Pin,x[1],x[2]", "A1,p,q"], "x[1]", {"p"}),
+        (["Title,Note", "Untitled [1],a [2]"], "Note", {"a [2]"}),
+    ],
+)
+def test_reference_marks_are_left_out_and_elements_of_arrays_stay(
+    tmp_path: Path, lines: list[str], relation: str, values: set[str]
+) -> None:
+    table = Table(tmp_path / "t.csv", lines)
+
+    assert {text.strip('"') for text in table.values(relation).values()} == values
+    assert {"K2", "Lhotse", "A1", "A2", "Untitled [1]"} >= set(table.names().values())
+
+
 def test_an_object_of_json_continues_no_other(tmp_path: Path) -> None:
     table = Table(tmp_path / "t.jsonl", ['{"id": "A1", "name": "Eva", "a": "b"}', '{"a": "c"}'], max_bad=1.0)
     assert table.values("a") == {"A1": '"b"'}
