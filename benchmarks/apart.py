@@ -1,4 +1,4 @@
-"""Accuracy on FBSQ's test questions, all and subsets kept apart, of a learned ranker and of its weighted sum.
+"""Accuracy of a learned ranker and of its weighted sum on FBSQ's test questions, all and in subsets.
 
 python benchmarks/apart.py --models build/models [--kb build/fbsq.kb] [--pruning NAME --scorer NAMES --subject NAME]
                            [--ranker NAME] [--part all --part twins --part slips]
@@ -36,12 +36,12 @@ from kbtools.ranking.pools import concatenate_pools, gather_pool
 from kbtools.ranking.rankers import Scoring, WeightedSum
 
 PARTS = ("all", "twins", "slips")
-"""All questions with those among them that are kept apart, all with the twins out of the pools, and misspelt ones."""
+"""All questions and their subsets, all without twins in the pools, and misspelt ones."""
 
 COLUMNS = ("questions", "number", "weighted sum, %", "ranker, %", "gain", "McNemar p")
 
 SEED = 1
-"""Of the slips in misspelt questions, and of the draws among the tied."""
+"""The seed of slips in misspelt questions, and of draws among tied candidates."""
 
 
 def twins(answerer: Answerer) -> NDArray[np.uint32]:
@@ -66,7 +66,7 @@ def score(
 
 
 def mcnemar(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
-    """Return p of the exact test over the questions that one alone has right; a tie is drawn, for both by one draw."""
+    """Return p of the exact test over the questions that only one has right; ties are broken by one draw for both."""
     draw = np.random.default_rng(SEED).random(len(before))
     gained = int(np.sum((after > draw) & (before <= draw)))
     lost = int(np.sum((after <= draw) & (before > draw)))
@@ -134,7 +134,7 @@ def compare_all(
     learned: Scoring,
     synthetic: NDArray[np.uint32],
 ) -> Iterator[list[str]]:
-    """Compare all questions, and those among them that are kept apart."""
+    """Compare all questions and their subsets."""
     seen = list(read_gold(questions("train"), answerer.kb))
     pools, rating = scores.evidence.pools, learned.rate(scores.evidence)
     rated = rating.scores

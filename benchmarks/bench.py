@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def plan(options: list[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield each measurement: task, contender, and why it is left out if it is."""
+    """Yield each measurement: task, contender, and the reason if it is left out."""
     built: set[type[Contender]] = set()
     for task, contenders in (("build", FUZZY | STRICT), ("fuzzy", FUZZY), ("strict", STRICT)):
         for name, contender in contenders.items():
@@ -89,7 +89,7 @@ def plan(options: list[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def missing(packages: tuple[str, ...]) -> str:
-    """Name the packages that are not installed."""
+    """Return the names of the packages that are not installed."""
     absent = [package for package in packages if find_spec(package) is None]
     return f"not installed: {', '.join(absent)}" if absent else ""
 

@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def measure(words: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return the figures of the measurement that some words or the command line ask for."""
+    """Return the figures of the measurement requested by arguments or the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("task", choices=["build", "fuzzy", "strict", "parse", "transe", "questions"])
     parser.add_argument("contender")

@@ -18,7 +18,7 @@ from bench_inputs import Inputs
 from rapidfuzz import fuzz, process
 
 NEAREST = 20
-"""Names that are kept of those near a text."""
+"""The most names near a text that are kept."""
 
 RECALLED = 100
 """Names that are rescored by rapidfuzz, as many as kbtools recalls by trigrams."""
@@ -254,7 +254,7 @@ class SpacyKB(Contender):
 
 
 class Elasticsearch(Contender):
-    """Elasticsearch as its guide has it: `match` with fuzziness AUTO, `terms` on names in lower case."""
+    """Elasticsearch as in its guide: `match` with fuzziness AUTO, `terms` on names in lower case."""
 
     needs = ("elasticsearch",)
     url: ClassVar[str | None] = None
@@ -307,7 +307,7 @@ FUZZY: dict[str, type[Contender]] = {
     "csv-reconcile": CSVReconcile,
     "Elasticsearch, fuzziness AUTO": Elasticsearch,
 }
-"""What looks up misspelt names."""
+"""The contenders that look up misspelt names."""
 
 STRICT: dict[str, type[Contender]] = {
     "kbtools": KBTools,
@@ -316,4 +316,4 @@ STRICT: dict[str, type[Contender]] = {
     "spaCy InMemoryLookupKB": SpacyKB,
     "Elasticsearch, terms": Elasticsearch,
 }
-"""What looks up the n-grams of a question."""
+"""The contenders that look up the n-grams of a question."""

@@ -19,7 +19,7 @@ from kbtools.text.normaliser import normal_form
 
 SEED = 5
 FACTS_EACH = 5
-"""Facts of a title: FB5M has five an entity."""
+"""Facts of a title: FB5M has five per entity."""
 
 LETTERS = "0123456789bcdfghjklmnpqrstvwxyz_"
 FB = "www.freebase.com/"

@@ -7,7 +7,7 @@ from typing import Any
 from bench_inputs import Inputs
 
 CONTENDERS = {"kbtools": (), "polars": ("polars",)}
-"""Who reads, and the packages that it needs."""
+"""The contenders, and the packages that they need."""
 
 
 def measure(name: str, inputs: Inputs) -> dict[str, Any]:

@@ -16,13 +16,13 @@ from bench_inputs import SEED, Inputs
 from numpy.typing import NDArray
 
 CONTENDERS = {"kbtools": ("torch",), "PyKEEN": ("pykeen",)}
-"""Who trains, and the packages that it needs."""
+"""The contenders, and the packages that they need."""
 
 FACTS, KEPT_BACK, DIM, EPOCHS, BATCH = 10_000, 1_000, 64, 20, 512
 """Of the first facts of FBSQ: a minute of training for both together."""
 
 LEAST = 3
-"""Facts that an entity of a kept-back fact has at least."""
+"""The fewest facts of an entity in a held-out fact."""
 
 NEAR = 10
 
@@ -32,7 +32,7 @@ Vectors = tuple[dict[str, int], dict[str, int], NDArray[np.float32], NDArray[np.
 
 
 def measure(name: str, inputs: Inputs, work: Path) -> dict[str, Any]:
-    """Train, then rank the objects of facts kept back by |E(s) + E(r) - E(o)|, lower is better."""
+    """Train, then rank the objects of held-out facts by |E(s) + E(r) - E(o)|, lower is better."""
     train, test = split_facts(inputs)
     folder = work / "transe" / name
     shutil.rmtree(folder, ignore_errors=True)
@@ -59,7 +59,7 @@ def cpu() -> float:
 
 
 def split_facts(inputs: Inputs) -> tuple[Facts, Facts]:
-    """Keep back some facts whose subject, relation and object have others."""
+    """Hold out some facts whose subject, relation and object have others."""
     with inputs.facts.open(encoding="utf-8") as lines:
         text = "".join(islice(lines, FACTS)).replace("www.freebase.com/", "").replace("/", ".")
     rows = [line.split("\t") for line in text.splitlines()]

@@ -130,7 +130,7 @@ class Parts:
         setattr(owner, method, timed)
 
     def means(self, questions: int) -> dict[str, float]:
-        """Return the milliseconds a question since the last call."""
+        """Return the milliseconds per question since the last call."""
         means = {part: spent / questions for part, spent in self.spent.items()}
         self.spent.clear()
         return means

@@ -1,4 +1,4 @@
-"""The loads of `cluster_figures.py`: beside a bare client, whole, and their memory."""
+"""The loads of `cluster_figures.py`: compared with a bare client, as a whole, and their memory."""
 
 import json
 import subprocess

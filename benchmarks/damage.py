@@ -29,7 +29,7 @@ MIB = 1 << 20
 
 Line = tuple[str, list[str]]
 WRITES = "writes"
-"""The last word of the name of a command that makes something of a folder."""
+"""The last word in the name of a command that writes from a folder."""
 
 
 def damage_page(path: Path, rng: random.Random) -> None:

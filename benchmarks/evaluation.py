@@ -101,6 +101,6 @@ def expected_accuracy(results: Sequence[Result], questions: Sequence[AnnotatedQu
 
 
 def looser_share(results: Sequence[Result]) -> float:
-    """Return the share of first places that stand on a looser rung than another candidate; query with `top=None`."""
+    """Return the share of first places on a looser rung than another candidate; query with `top=None`."""
     rungs = [[Rung[found.rung.upper()] for found in result.candidates] for result in results if result.candidates]
     return sum(first > min(first, *others) for first, *others in rungs if others) / len(rungs) if rungs else 0.0

@@ -1,4 +1,4 @@
-"""Find the working set of SimpleQuestions over Freebase that benchmarks and some tests read.
+"""Find the part of SimpleQuestions over Freebase that benchmarks and some tests read.
 
 With `--small`, a script uses the sample knowledge base instead and runs for seconds, as a smoke test.
 """

@@ -43,7 +43,7 @@ def show_table(key: str, columns: Sequence[str], rows: Iterable[Sequence[object]
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Format a table; columns of numbers stand to the right."""
+    """Format a table; columns of numbers are right-aligned."""
     filled = [[cell for row in rows if (cell := row[place])] for place in range(len(columns))]
     rules = ["---:" if cells and all(map(NUMBER.match, cells)) else "---" for cells in filled]
     lines = [f"| {' | '.join(map(escaped, cells))} |" for cells in (columns, rules, *rows)]

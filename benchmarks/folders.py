@@ -13,10 +13,10 @@ from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.kb.vector_index import EntityVectors
 
 LOOKED_AT = [f"e{row}" for row in range(0, 300, 25)]
-"""Entities that every load and every update changes, all of them alike."""
+"""Entities that every load and every update changes in the same way."""
 
 Mark = tuple[str, int]
-"""What tells versions apart: the relation of the sources, and the number of the last update since."""
+"""The mark of a version: the relation of the sources, and the number of the last update since."""
 
 
 def mark_of(answerer: Answerer) -> Mark | str:

@@ -48,7 +48,7 @@ class MirroredQuestion:
 
 
 def read_gold(kb: KnowledgeBase, path: Path) -> list[MirroredQuestion]:
-    """Read the questions whose gold fact the knowledge base holds."""
+    """Read the questions whose gold fact is in the knowledge base."""
     relations = {relation: row for row, relation in enumerate(kb.relations)}
     gold = list(read_annotated(path))
     rows = [kb.rows([question.subject, question.object]) for question in gold]
@@ -147,7 +147,7 @@ def fact_of(line: str) -> tuple[str, str, str]:
 def objects_right(
     answerer: Answerer, gold: Sequence[MirroredQuestion], whole: KnowledgeBase, options: QueryOptions
 ) -> float:
-    """Return the share of questions whose winner's answers hold the object of their fact."""
+    """Return the share of questions whose winner's answers include the object of their fact."""
     results = answerer.query_many([one.text for one in gold], **options)
     wanted = whole.ids(np.array([one.object for one in gold], dtype=np.uint32))
     right = [target in {answer.id for answer in result.answers} for result, target in zip(results, wanted, strict=True)]

@@ -1,4 +1,4 @@
-"""What one question takes, alone, in batches and in a new process: CPU milliseconds, the contenders in turn.
+"""The time of a question, alone, in batches and in a new process: CPU milliseconds, the contenders in turn.
 
 python benchmarks/latency.py --kb build/fbsq.kb [--limit 2000] [--starts 5]
 

@@ -58,7 +58,7 @@ def written_facts(kb: KnowledgeBase) -> Iterator[str]:
 
 
 def measure(answerer: Answerer, texts: Iterable[str], tokens: int, *, context: bool = False) -> str:
-    """Link texts of so many tokens, after a first round that reads pages from the disk; format the rate."""
+    """Link texts with a number of tokens, after a first round that reads pages from the disk; format the rate."""
     taken, count = [], 0
     for text in texts:
         if count >= tokens:
@@ -97,7 +97,7 @@ class Mentions(NamedTuple):
 def linked_questions(answerer: Answerer, split: str, count: int, *, written: bool) -> Mentions:
     """Link questions, as they are or with the name of their subject as it is written, whose subject is to be found.
 
-    What is found beside the subject counts as wrong, though some of it is right.
+    Other mentions count as wrong, although some of them are right.
     """
     scores, right, expected = [], [], 0
     for one in islice(read_annotated(questions(split)), count):
@@ -118,7 +118,7 @@ def linked_questions(answerer: Answerer, split: str, count: int, *, written: boo
 
 
 Namesake = tuple[str, int, int, str]
-"""A text, where a name stands in it, and the id of the entity that it means."""
+"""A text, the place of a name in it, and the id of the entity that it means."""
 
 
 def question_namesakes(answerer: Answerer, split: str, count: int) -> Iterator[Namesake]:

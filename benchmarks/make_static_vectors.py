@@ -26,7 +26,7 @@ DIMENSIONS = 256
 """Of 384: accuracy on FBSQ validation stays the same, and the file is a third smaller."""
 
 FIRST_WORD = 1996
-"""The row of the first whole word of BERT's vocabulary; special tokens and characters stand before it."""
+"""The row of the first whole word of BERT's vocabulary; special tokens and characters come before it."""
 
 AT_ONCE = 64
 

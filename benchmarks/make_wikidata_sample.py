@@ -169,7 +169,7 @@ def work(draw: random.Random, number: int, title: str) -> Record:
 
 
 def awkward() -> list[Record]:
-    """Make what real dumps hold and a reader may stumble over."""
+    """Make the awkward entities of real dumps."""
     deprecated = item(903_001, "Old Bridge", "Alte Brücke", claims=[
         entity_claim("P31", 838948),
         entity_claim("P131", 900_100, rank="deprecated"),

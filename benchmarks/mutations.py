@@ -40,7 +40,7 @@ SECONDS = 600
 
 
 class Mutation(NamedTuple):
-    """A file, a text that it holds once, the text in its place, and tests that must then fail."""
+    """A file, a text that occurs once in it, its replacement, and tests that must then fail."""
 
     file: str
     old: str

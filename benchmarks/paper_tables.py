@@ -1,4 +1,4 @@
-"""The paper's Tables 1 to 3 in its layout: its values, for SimpleQuestions over FB5M, beside those of a run."""
+"""The paper's Tables 1 to 3 in its layout: its values, for SimpleQuestions over FB5M, next to those of a run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What encoders in bfloat16 cost in accuracy: each scorer alone, in float32 and as `--device cuda-bf16` computes it.
+"""The accuracy lost by encoders in bfloat16: each scorer alone, in float32 and as `--device cuda-bf16` computes it.
 
 python benchmarks/precision.py --kb build/fbsq.kb [--models build/models] [--limit 3000]
 

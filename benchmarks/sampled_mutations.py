@@ -48,12 +48,12 @@ ROOMS = {
 COLUMNS = ("room", "tried", "change no behaviour", "of the others seen before", "seen now")
 
 JUDGEMENTS = Path(__file__).with_suffix(".tsv")
-"""The faults that change no behaviour, one a line: file, change and the reason, with tabs between."""
+"""The faults that change no behaviour, one per line: file, change and the reason, separated by tabs."""
 
 SURVIVED, NOT_PUT_IN, LOST = "survived", "not put in", "lost"
 
 SECONDS = 20
-"""CPU seconds of the tests of a fault: the loop that a fault makes may have no end."""
+"""CPU seconds of the tests of a fault, which may cause an endless loop."""
 
 
 def read_coverage(path: str) -> dict[str, dict[int, set[str]]]:

@@ -98,7 +98,7 @@ def seconds_alone(answerer: kbtools.Answerer, text: str) -> float:
 
 
 def subject_names(answerer: kbtools.Answerer, texts: Sequence[str]) -> list[str]:
-    """List the names that the first candidates of questions bear."""
+    """List the names of the first candidates of questions."""
     results = answerer.query_many(texts[:2_000], scorer="lexical", top=1)
     return [result.candidates[0].matched_name for result in results if result.candidates]
 
@@ -215,7 +215,7 @@ def served(kb: Path, *, workers: int) -> Iterator[tuple[int, int]]:
 
 
 async def ask(port: int, requests: Sequence[bytes], *, clients: int) -> list[float]:
-    """Send requests over as many connections at once; give the seconds of each, in order."""
+    """Send requests over several connections at once; return the seconds of each, in order."""
     seconds = [0.0] * len(requests)
     places = iter(range(len(requests)))
 

@@ -57,7 +57,7 @@ def read_split(answerer: Answerer, split: str, limit: int | None) -> Split:
     """Gather the pools of both pruners and ask every scorer about them.
 
     Both pruners keep the same links, in other orders: relation scorers, asked about the spans of a question and the
-    relations of all its subjects, say the same of both.
+    relations of all its subjects, give the same scores for both.
     """
     gold = read_gold(questions(split), answerer.kb)[:limit]
     texts = [Question.read(question.text) for question in gold]

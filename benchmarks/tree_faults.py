@@ -29,7 +29,7 @@ class Fault(NamedTuple):
     kind: str
     lines: range
     inside: bool
-    """Whether it stands in the body of a function."""
+    """Whether it is in the body of a function."""
 
     @property
     def label(self) -> str:
@@ -187,7 +187,7 @@ def draw(files: list[str], *, count: int, seed: int) -> list[Fault]:
 
 
 def find_again(labels: Iterable[str]) -> Iterator[Fault | None]:
-    """Yield the fault of each label in the code of today, the nearest one of several; None if it is gone."""
+    """Yield the fault of each label in the current code, the nearest one of several; None if it is gone."""
     faults: dict[str, dict[str, list[Fault]]] = {}
     for label in labels:
         place, _, change = label.partition(" ")

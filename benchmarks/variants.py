@@ -25,7 +25,7 @@ def part_of(name: str) -> str:
 
 
 def read_variants(path: Path, part: str = REPORT) -> Iterator[tuple[str, str]]:
-    """Yield variants and the names that they stand for, as they are written."""
+    """Yield variants and the names that they spell, as they are written."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
             _, variant, name = line.rstrip("\n").replace("_", " ").split("\t")

@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def write_dump(path: Path, entities: int, shape: Shape, *, times: int = 1) -> None:
-    """Write a dump, packed as its suffix says."""
+    """Write a dump, compressed according to its suffix."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".bz2":
         with path.open("wb") as out, subprocess.Popen(["bzip2", "-c"], stdin=subprocess.PIPE, stdout=out) as packer:
@@ -74,7 +74,7 @@ def write_dump(path: Path, entities: int, shape: Shape, *, times: int = 1) -> No
 
 
 def lines(entities: int, shape: Shape, *, times: int = 1) -> Iterator[bytes]:
-    """Yield the lines of a dump: an array with an entity a line, properties after the items."""
+    """Yield the lines of a dump: an array with one entity per line, properties after the items."""
     yield b"[\n"
     draw = random.Random(11)
     types = list(SHARES)
