@@ -67,10 +67,99 @@ class NearEntity:
     cosine: float
 
 
-class KnowledgeBase(Protocol):
+class BackendDefaults(Protocol):
+    """Members of a knowledge base that a backend inherits.
+
+    By default all rows up to the last are entities, and there are no names of relations, no descriptions, no vectors,
+    no prefixes and no index from objects to facts.
+    """
+
+    @property
+    def relation_names(self: "KnowledgeBase") -> Sequence[str | None]:
+        """Return the names of the relations, by row, None for one without; `SpokenText` has several languages."""
+        return (None,) * len(self.relations)
+
+    def entity_rows(self: "KnowledgeBase") -> EntityRows:
+        """Return the rows of all entities, ascending; rows of deleted entities are unused."""
+        return np.arange(self.manifest.counts["entities"].unique, dtype=np.uint32)
+
+    def names(self: "KnowledgeBase", entities: EntityRows) -> list[str | None]:
+        """Return the name of each entity: its first name, else its first alias, else None."""
+        return [names[0].text if names else None for names in self.names_of(entities)]
+
+    def descriptions(self, entities: EntityRows) -> list[str | None]:
+        """Return the one-line description of each entity, None for an entity without one."""
+        return [None] * len(entities)
+
+    def facts_of(self: "KnowledgeBase", entities: EntityRows) -> NDArray[np.int64]:
+        """Return the facts of entities in the order given, then by relation and object: (facts, 3), as rows."""
+        grouped = self.relations_of(entities)
+        subjects = np.repeat(entities, np.diff(grouped.starts)).tolist()
+        pairs = list(zip(subjects, grouped.values.tolist(), strict=True))
+        facts = [(s, r, o) for (s, r), objects in zip(pairs, self.objects_of(pairs), strict=True) for o in objects]
+        return np.array(facts, dtype=np.int64).reshape(-1, 3)
+
+    def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64] | None:
+        """Return the number of facts with each entity as object, None without an index of them."""
+        return None
+
+    def incoming_relations_of(self: "KnowledgeBase", entities: EntityRows) -> Grouped:
+        """Return the distinct relations with each entity as object, ascending."""
+        incoming = [facts.relations for facts in self.subjects_of(entities)]
+        sizes = np.array([len(relations) for relations in incoming], dtype=np.int64)
+        owners = np.repeat(np.arange(len(entities)), sizes)
+        values = np.concatenate([np.empty(0, dtype=np.uint32), *incoming]).astype(np.uint32)
+        # The relations of an entity ascend, so a distinct one differs from the one before.
+        first = np.ones(len(values), dtype=np.bool_)
+        first[1:] = (values[1:] != values[:-1]) | (owners[1:] != owners[:-1])
+        counts = np.bincount(owners[first], minlength=len(entities))
+        return Grouped(np.concatenate(([0], np.cumsum(counts, dtype=np.int64))), values[first])
+
+    def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
+        """Return the facts with each entity as object; raise IncomingMissing without an index of them."""
+        raise IncomingMissing("this backend has no index from objects to facts; kbtools index creates one in a folder")
+
+    def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:
+        """Return how often a normal form meant each entity, from the counts in the knowledge base.
+
+        The empty form means any name. None if there are no counts of the form.
+        """
+        return None
+
+    def likely_runs(self, words: Sequence[str], lengths: frozenset[int]) -> list[tuple[int, int]]:
+        """Return the runs of words of some lengths, as (first, last), that may be stored forms.
+
+        They are sorted by length, then by place. Every stored form is included; a backend may exclude others if that is
+        faster than a look-up.
+        """
+        return every_run(words, lengths)
+
+    def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
+        """Return the first normal forms with a prefix, in order, empty if a backend cannot list them."""
+        return []
+
+    def parts_of(self: "KnowledgeBase", matches: Sequence[NameMatch], tags: frozenset[str]) -> list[NDArray[np.uint8]]:
+        """Return, for each entity of each match, whether its name is a NAME, an ALIAS or NO_NAME in some languages."""
+        entities = np.unique(np.concatenate([np.empty(0, dtype=np.uint32), *(match.entities for match in matches)]))
+        names = dict(zip(entities.tolist(), self.names_of(entities), strict=True))
+        return [
+            np.array([part_among(names[row], match.name, tags) for row in match.entities.tolist()], np.uint8)
+            for match in matches
+        ]
+
+    def vectors(self) -> "VectorIndex":
+        """Return the vectors of its entities (`kbtools index vectors`); raise VectorsMissing if there are none."""
+        raise VectorsMissing("this backend stores no entity vectors")
+
+    def close(self) -> None:
+        """Release files and connections, by default none; the knowledge base cannot be used afterwards."""
+        return
+
+
+class KnowledgeBase(BackendDefaults, Protocol):
     """Names, facts and types of entities; every method takes many at once, and arrays of rows may be empty.
 
-    A backend implements the members up to `names_of`; `BackendDefaults` has the others.
+    A backend inherits `BackendDefaults`, and implements the members that are declared here.
     """
 
     @property
@@ -134,70 +223,6 @@ class KnowledgeBase(Protocol):
         """Return every name and alias of each entity with its languages, names first."""
         ...
 
-    @property
-    def relation_names(self) -> Sequence[str | None]:
-        """Return the names of the relations, by row, None for one without; `SpokenText` has several languages."""
-        ...
-
-    def entity_rows(self) -> EntityRows:
-        """Return the rows of all entities, ascending; rows of deleted entities are unused."""
-        ...
-
-    def names(self, entities: EntityRows) -> list[str | None]:
-        """Return the name of each entity: its first name, else its first alias, else None."""
-        ...
-
-    def descriptions(self, entities: EntityRows) -> list[str | None]:
-        """Return the one-line description of each entity, None for an entity without one."""
-        ...
-
-    def facts_of(self, entities: EntityRows) -> NDArray[np.int64]:
-        """Return the facts of entities in the order given, then by relation and object: (facts, 3), as rows."""
-        ...
-
-    def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64] | None:
-        """Return the number of facts with each entity as object, None without an index of them."""
-        ...
-
-    def incoming_relations_of(self, entities: EntityRows) -> Grouped:
-        """Return the distinct relations with each entity as object, ascending."""
-        ...
-
-    def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
-        """Return the facts with each entity as object; raise IncomingMissing without an index of them."""
-        ...
-
-    def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:
-        """Return how often a normal form meant each entity, from the counts in the knowledge base.
-
-        The empty form means any name. None if there are no counts of the form.
-        """
-        ...
-
-    def likely_runs(self, words: Sequence[str], lengths: frozenset[int]) -> list[tuple[int, int]]:
-        """Return the runs of words of some lengths, as (first, last), that may be stored forms.
-
-        They are sorted by length, then by place. Every stored form is included; a backend may exclude others if that is
-        faster than a look-up.
-        """
-        ...
-
-    def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
-        """Return the first normal forms with a prefix, in order, empty if a backend cannot list them."""
-        ...
-
-    def parts_of(self, matches: Sequence[NameMatch], tags: frozenset[str]) -> list[NDArray[np.uint8]]:
-        """Return, for each entity of each match, whether its name is a NAME, an ALIAS or NO_NAME in some languages."""
-        ...
-
-    def vectors(self) -> "VectorIndex":
-        """Return the vectors of its entities (`kbtools index vectors`); raise VectorsMissing if there are none."""
-        ...
-
-    def close(self) -> None:
-        """Release files and connections; the knowledge base cannot be used afterwards."""
-        ...
-
 
 def relation_texts(kb: KnowledgeBase) -> list[str]:
     """Return the text of each relation, by row: its name, or else its id."""
@@ -221,71 +246,3 @@ def indexed_nearest(kb: KnowledgeBase, entity_row: int, *, top: int) -> list[Nea
     neighbours = index.nearest(vector[None], limit=top + 1)
     pairs = zip(neighbours.rows[0].tolist(), neighbours.cosines[0].tolist(), strict=True)
     return [NearEntity(row, cosine) for row, cosine in pairs if row != entity_row][:top]
-
-
-class BackendDefaults:
-    """Default members of a backend.
-
-    All rows up to the last are entities. There are no names of relations, no descriptions, no vectors, no prefixes and
-    no index from objects to facts.
-    """
-
-    @property
-    def relation_names(self: KnowledgeBase) -> Sequence[str | None]:
-        return (None,) * len(self.relations)
-
-    def entity_rows(self: KnowledgeBase) -> EntityRows:
-        return np.arange(self.manifest.counts["entities"].unique, dtype=np.uint32)
-
-    def names(self: KnowledgeBase, entities: EntityRows) -> list[str | None]:
-        return [names[0].text if names else None for names in self.names_of(entities)]
-
-    def descriptions(self, entities: EntityRows) -> list[str | None]:
-        return [None] * len(entities)
-
-    def facts_of(self: KnowledgeBase, entities: EntityRows) -> NDArray[np.int64]:
-        grouped = self.relations_of(entities)
-        subjects = np.repeat(entities, np.diff(grouped.starts)).tolist()
-        pairs = list(zip(subjects, grouped.values.tolist(), strict=True))
-        facts = [(s, r, o) for (s, r), objects in zip(pairs, self.objects_of(pairs), strict=True) for o in objects]
-        return np.array(facts, dtype=np.int64).reshape(-1, 3)
-
-    def incoming_counts(self, entities: EntityRows) -> NDArray[np.int64] | None:
-        return None
-
-    def incoming_relations_of(self: KnowledgeBase, entities: EntityRows) -> Grouped:
-        incoming = [facts.relations for facts in self.subjects_of(entities)]
-        sizes = np.array([len(relations) for relations in incoming], dtype=np.int64)
-        owners = np.repeat(np.arange(len(entities)), sizes)
-        values = np.concatenate([np.empty(0, dtype=np.uint32), *incoming]).astype(np.uint32)
-        # The relations of an entity ascend, so a distinct one differs from the one before.
-        first = np.ones(len(values), dtype=np.bool_)
-        first[1:] = (values[1:] != values[:-1]) | (owners[1:] != owners[:-1])
-        counts = np.bincount(owners[first], minlength=len(entities))
-        return Grouped(np.concatenate(([0], np.cumsum(counts, dtype=np.int64))), values[first])
-
-    def subjects_of(self, entities: EntityRows) -> list[IncomingFacts]:
-        raise IncomingMissing("this backend has no index from objects to facts; kbtools index creates one in a folder")
-
-    def name_counts(self, form: str, entities: EntityRows) -> NDArray[np.int64] | None:
-        return None
-
-    def likely_runs(self, words: Sequence[str], lengths: frozenset[int]) -> list[tuple[int, int]]:
-        return every_run(words, lengths)
-
-    def forms_with_prefix(self, prefix: str, *, limit: int) -> list[str]:
-        return []
-
-    def parts_of(self: KnowledgeBase, matches: Sequence[NameMatch], tags: frozenset[str]) -> list[NDArray[np.uint8]]:
-        entities = np.unique(np.concatenate([np.empty(0, dtype=np.uint32), *(match.entities for match in matches)]))
-        names = dict(zip(entities.tolist(), self.names_of(entities), strict=True))
-        return [
-            np.array([part_among(names[row], match.name, tags) for row in match.entities.tolist()], np.uint8)
-            for match in matches
-        ]
-
-    def vectors(self) -> "VectorIndex":
-        raise VectorsMissing("this backend stores no entity vectors")
-
-    def close(self) -> None:
-        """Do nothing, since nothing is open."""
