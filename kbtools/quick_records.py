@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any, TypeVar
 
 _Record = TypeVar("_Record")
-_Value = TypeVar("_Value")
 
 
 def quick_record(cls: type[_Record]) -> type[_Record]:
@@ -31,27 +30,3 @@ def quick_record(cls: type[_Record]) -> type[_Record]:
         setattr(init, name, getattr(original, name))
     cls.__init__ = init  # type: ignore[method-assign]
     return cls
-
-
-class computed_once(Generic[_Value]):
-    """A property that caches its value without the lock that `functools.cached_property` has before Python 3.12."""
-
-    def __init__(self, compute: Callable[[Any], _Value]) -> None:
-        self.compute = compute
-        self.__doc__ = compute.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    @overload
-    def __get__(self, record: None, owner: type) -> Self: ...
-
-    @overload
-    def __get__(self, record: object, owner: type) -> _Value: ...
-
-    def __get__(self, record: object, owner: type) -> _Value | Self:
-        if record is None:
-            return self
-        # An instance attribute takes precedence from now on.
-        value = record.__dict__[self.name] = self.compute(record)
-        return value

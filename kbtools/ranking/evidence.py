@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.quick_records import computed_once
 from kbtools.ranking.pools import Pools, take_questions
 
 _AskMentions = Callable[[NDArray[np.bool_]], NDArray[np.floating]]
@@ -28,7 +27,7 @@ class Evidence:
     beside: Mapping[str, NDArray[np.floating]] = field(default_factory=dict)
     later: Mapping[str, _AskMentions] = field(default_factory=dict)
 
-    @computed_once
+    @cached_property
     def mean(self) -> NDArray[np.floating]:
         """The mean of v, a log-probability, over all relation scorers."""
         scores = list(self.v.values())

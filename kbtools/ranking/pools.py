@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from kbtools.kb.contract import KnowledgeBase
 from kbtools.kb.rows import EntityRows
 from kbtools.linking.links import Link
-from kbtools.quick_records import computed_once, quick_record
+from kbtools.quick_records import quick_record
 
 KINDS = ("link", "mention", "subject", "relation", "pair")
 """The kinds of rows of a pool; each kind has a column of counts per question."""
@@ -94,26 +95,26 @@ class Pools:
         """Return the question of each row of a kind."""
         return np.repeat(np.arange(len(self)), self.counts[kind])
 
-    @computed_once
+    @cached_property
     def question_of_pair(self) -> NDArray[np.int64]:
         return self.question_of("pair")
 
-    @computed_once
+    @cached_property
     def v_of_mention(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The start and number of the scores v of each mention, one per relation of its pool."""
         sizes = self.counts["relation"].repeat(self.counts["mention"])
         return sizes.cumsum() - sizes, sizes
 
-    @computed_once
+    @cached_property
     def link_of_pair(self) -> NDArray[np.int64]:
         return self.subject_link[self.pair_subject]
 
-    @computed_once
+    @cached_property
     def subject_of_pair(self) -> EntityRows:
         """The subject of each candidate as a row of the knowledge base."""
         return self.subject[self.pair_subject]
 
-    @computed_once
+    @cached_property
     def relation_of_pair(self) -> NDArray[np.uint32]:
         """The relation of each candidate as a row of the knowledge base."""
         return self.relation[self.pair_relation]

