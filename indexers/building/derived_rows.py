@@ -16,10 +16,11 @@ SELECT DISTINCT entity, parent AS type FROM types JOIN above USING (type)
 """
 """Types and all their superclasses; a union that keeps no row twice ends in circles too."""
 
+_QUANTITIES = """fact_ids WHERE id LIKE '"%"^^<http://www.wikidata.org/entity/Q%>'"""
+
 _UNIT_NAMES = f"""
 CREATE TABLE units AS
-WITH used AS (SELECT DISTINCT regexp_extract(id, '{_UNIT}', 2) AS entity FROM fact_ids
-  WHERE id LIKE '"%"^^<http://www.wikidata.org/entity/Q%>')
+WITH used AS (SELECT DISTINCT regexp_extract(id, '{_UNIT}', 2) AS entity FROM {_QUANTITIES})
 SELECT entity, replace(replace(coalesce(text, entity), '\\', '\\\\'), '"', '\\"') AS text FROM used LEFT JOIN (
   SELECT entity, text, row_number() OVER (PARTITION BY entity ORDER BY rank, length(text), text) AS place
   FROM (SELECT * FROM names UNION ALL SELECT * FROM labels) SEMI JOIN used USING (entity)) USING (entity)
@@ -42,11 +43,10 @@ WHERE entity IN (SELECT id FROM fact_ids)
 
 _PROPERTIES = r"""
 CREATE TABLE properties AS
-WITH used AS (SELECT DISTINCT relation FROM predicates)
-SELECT relation, relation AS entity FROM used
-UNION SELECT relation, regexp_replace(relation, '/prop/[a-z/-]+/(P\d+)$', '/entity/\1') FROM used
-UNION SELECT relation, regexp_replace(relation, '^wdt:(P\d+)$', 'wd:\1') FROM used
-UNION SELECT relation, regexp_replace(relation, '^http.*/prop/direct/(P\d+)$', '\1') FROM used
+SELECT DISTINCT relation, unnest([
+  relation, regexp_replace(relation, '/prop/[a-z/-]+/(P\d+)$', '/entity/\1'),
+  regexp_replace(relation, '^wdt:(P\d+)$', 'wd:\1'), regexp_replace(relation, '^http.*/prop/direct/(P\d+)$', '\1')
+]) AS entity FROM (SELECT DISTINCT relation FROM predicates)
 """
 """Relations, and the ids under which they are described: Wikidata's `prop/direct/P19` is `entity/P19`, or P19."""
 
@@ -187,8 +187,8 @@ def widen_types(tables: Staging) -> None:
 
 def name_units(tables: Staging) -> None:
     """Write the unit's name after each quantity, or its id if it has no name."""
-    tables.run(_UNIT_NAMES)
-    if tables.count("units"):
+    if tables.first(_QUANTITIES, "id"):
+        tables.run(_UNIT_NAMES)
         tables.rewrite("fact_ids", _UNITS)
 
 

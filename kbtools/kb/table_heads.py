@@ -1,5 +1,6 @@
 """The usual heads of columns in tables of a knowledge base and of questions."""
 
+import functools
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -68,6 +69,7 @@ def name_parts(header: Sequence[str]) -> tuple[str, str] | None:
     return None
 
 
+@functools.lru_cache(maxsize=1_024)  # a table's header is compared with those of every layout
 def plain_head(head: str) -> str:
     """Return a head in lower case without accents, with single spaces; `movieId` has two words."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", head.replace("_", " "))
