@@ -46,6 +46,9 @@ _NEEDED: dict[SourceKind, tuple[str, ...]] = {
 }
 """The columns that distinguish other kinds of tables from a table of entities."""
 
+_TEXTS = ("language", "alias", "description")
+"""Columns that tables of names may have too."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Detected:
@@ -137,8 +140,12 @@ def _table_kind(header: Sequence[str]) -> SourceKind:
     if folded == {"old", "new"}:
         return "redirects"
     stems = folded | {SUFFIX.sub("", head) for head in folded}
+    known = {head for column in _TEXTS for head in USUAL[column]}
     for kind, columns in _NEEDED.items():
-        if all(stems.intersection(USUAL[column]) for column in columns):
+        known_to_kind = known.union(*(USUAL[column] for column in columns))
+        others = [head for head in folded if not known_to_kind & {head, SUFFIX.sub("", head)}]
+        # `language` beside a year is that of a film, not that of its title.
+        if all(stems.intersection(USUAL[column]) for column in columns) and (kind == "facts" or not others):
             return kind
     return "any"
 

@@ -6,9 +6,12 @@ import unicodedata
 from collections.abc import Sequence
 
 USUAL = {
-    "subject": ("subject", "subj", "head", "s", ":start"),
-    "relation": ("relation", "rel", "predicate", "pred", "property", "p", ":type"),
-    "object": ("object", "obj", "tail", "o", ":end"),
+    "subject": ("subject", "subj", "head", "s", ":start", "entity", "subjekt", "sujet", "sujeto"),
+    "relation": (
+        "relation", "rel", "predicate", "pred", "property", "p", ":type", "relationship", "attribute",
+        "prädikat", "prédicat", "predicado",
+    ),
+    "object": ("object", "obj", "tail", "o", ":end", "value", "objekt", "objet", "objeto"),
     "entity": ("entity", "id", "subject"),
     "language": ("language", "lang"),
     "name": ("name", "label", "title"),
@@ -17,7 +20,7 @@ USUAL = {
     "type": ("type", "types", "class"),
     "old": ("old", "from", "id"),
     "new": ("new", "to", "target"),
-}
+}  # fmt: skip
 
 SUFFIX = re.compile(r"(?<=.)[_ ]?(id|uri|iri)$")
 """The ending of heads such as `subject_id` and `relation uri`."""
