@@ -64,7 +64,7 @@ def read_mutations() -> list[Mutation]:
 
 def copy_checkout(folder: Path) -> None:
     """Copy the checkout, its rooms in their places, so that the copy is what is imported."""
-    left_out = shutil.ignore_patterns(".*", "build", "runs", "*.egg-info", "__pycache__", "*.kb", "models")
+    left_out = shutil.ignore_patterns(".*", "build", "runs", "*.egg-info", "*.kb", "models")
     shutil.copytree(ROOT, folder, ignore=left_out, dirs_exist_ok=True)
     for room in ROOMS:
         (folder / "kbtools" / room).symlink_to(folder / room)
@@ -133,7 +133,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="try one mutation of a small file, to see that this runs")
     arguments = parser.parse_args()
     if arguments.small:
-        arguments.words = ["text/test_variants.py"]
+        arguments.words = ["LONG_NUMBER"]
     mutations = [
         mutation
         for mutation in read_mutations()
