@@ -1,5 +1,8 @@
-"""Several processes train as one does, over gloo on a CPU, started by torch's own launcher."""
+"""Several processes train as one does, over gloo on a CPU, started by torch's own launcher or with its environment."""
 
+import multiprocessing
+import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +17,7 @@ pytest.importorskip("torch", reason="networks need torch: pip install 'kbtools[t
 
 import torch
 
+from kbtools.cli import train
 from kbtools.cli.main import main
 from kbtools.scorers.networks.checkpoint import read_checkpoint
 from kbtools.scorers.networks.devices import resolve_device
@@ -21,18 +25,6 @@ from kbtools.scorers.networks.distributed import processes, rank, share, sum_gra
 
 LAUNCH = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--no-python"]
 KBTOOLS = [sys.executable, "-c", "from kbtools.cli.main import main; main()"]
-DYING = """
-import sys
-from kbtools.cli import train
-from kbtools.cli.main import main
-train._show_epoch = lambda epoch: sys.exit("killed")
-main()
-"""
-APART = """
-import os, sys
-from kbtools.cli.main import main
-main([argument.replace("RANK", os.environ["RANK"]) for argument in sys.argv[1:]])
-"""
 SETTINGS = """
 words = "random"
 dim = 8
@@ -60,8 +52,43 @@ def arguments(sample_path: Path, examples: Path, tmp_path: Path) -> Callable[...
     return make
 
 
-def launch(*command: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([*LAUNCH, *command], capture_output=True, text=True, timeout=300)
+def train_as(rank: int, port: int, output: Path, arguments: list[str], show_epoch: Callable[..., None] | None) -> None:
+    """Train as the launcher's process of a rank, with its environment."""
+    place = {"RANK": str(rank), "LOCAL_RANK": str(rank), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    os.environ |= {"TORCHELASTIC_RUN_ID": "1", "WORLD_SIZE": "2", **place}
+    with output.open("w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    if show_epoch:
+        train._show_epoch = show_epoch
+    main(arguments)
+
+
+def train_in_two(
+    output: Path, *arguments: list[str], show_epoch: Callable[..., None] | None = None
+) -> tuple[list[int | None], str]:
+    """Train in two processes; return their exit codes, and what both printed.
+
+    They are forked from a process that has imported torch, of which the launcher imports three.
+    """
+    forks = multiprocessing.get_context("forkserver")
+    forks.set_forkserver_preload([__name__, "kbtools.scorers.fitting.training"])
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    outputs = [output.with_suffix(f".{rank}") for rank in range(2)]
+    both = [
+        forks.Process(target=train_as, args=(rank, port, outputs[rank], own, show_epoch))
+        for rank, own in enumerate(arguments * (2 // len(arguments)))
+    ]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join(timeout=300)
+    return [process.exitcode for process in both], "".join(path.read_text() for path in outputs)
+
+
+def die(epoch: object) -> None:
+    sys.exit("killed")
 
 
 def assert_equal(one: Path, other: Path) -> None:
@@ -74,7 +101,8 @@ def test_two_processes_train_as_one_does(arguments: Callable[..., list[str]], tm
     options = ("--scorer", "embed-avg", "--optimiser", "adam")
     main(arguments("one", "relation", *options), standalone_mode=False)
 
-    launched = launch(*KBTOOLS, *arguments("two", "relation", *options))
+    command = [*LAUNCH, *KBTOOLS, *arguments("two", "relation", *options)]
+    launched = subprocess.run(command, capture_output=True, text=True, timeout=300)
 
     assert launched.returncode == 0, launched.stderr
     assert launched.stdout.count(": trained, ") == 1
@@ -89,12 +117,13 @@ def test_a_process_that_dies_ends_all_and_the_next_run_goes_on(
     options = ("--tagger", "bigru-crf", "--optimiser", "adagrad")
     main(arguments("one", "tagger", *options), standalone_mode=False)
 
-    killed = launch(sys.executable, "-c", DYING, *arguments("two", "tagger", *options))
-    resumed = launch(*KBTOOLS, *arguments("two", "tagger", *options))
+    killed, _ = train_in_two(tmp_path / "killed", arguments("two", "tagger", *options), show_epoch=die)
+    resumed, printed = train_in_two(tmp_path / "resumed", arguments("two", "tagger", *options))
 
-    assert killed.returncode != 0
-    assert resumed.returncode == 0, resumed.stderr
-    assert "  epoch 1: " not in resumed.stderr
+    assert all(killed)
+    assert resumed == [0, 0], printed
+    assert "  epoch 2: " in printed
+    assert "  epoch 1: " not in printed
     assert_equal(*(tmp_path / folder / "tagger" / "bigru-crf" for folder in ("one", "two")))
 
 
@@ -102,10 +131,11 @@ def test_processes_that_see_different_models_stop(arguments: Callable[..., list[
     options = ("--scorer", "embed-avg")
     main(arguments("models-1", "relation", *options), standalone_mode=False)
 
-    launched = launch(sys.executable, "-c", APART, *arguments("models-RANK", "relation", *options))
+    apart = [arguments(f"models-{rank}", "relation", *options) for rank in range(2)]
+    stopped, printed = train_in_two(tmp_path / "stopped", *apart)
 
-    assert launched.returncode != 0
-    assert "Error: the processes see different states of the training" in launched.stderr
+    assert stopped == [1, 1]
+    assert printed.count("Error: the processes see different states of the training") == 2
 
 
 @pytest.fixture
