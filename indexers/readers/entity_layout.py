@@ -187,7 +187,7 @@ class EntityLayout:
             raise self.columns.unfit(f"the column {name!r} holds lists, expected an id; name another with --id")
         subjects = self.carried(canonical_column(trimmed(as_text(ids))), rows, batch, continuing)
         lacking = pc.indices_nonzero(pc.equal(subjects, "")).to_pylist()
-        rows.count(dict.fromkeys(lacking, f"nothing under {name}"), self.skips)
+        rows.count(dict.fromkeys(lacking, f"no value under {name}"), self.skips)
         return subjects
 
     def carried(

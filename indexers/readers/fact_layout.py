@@ -224,7 +224,7 @@ class FactLayout:
         if texts:
             lacking["name"] = set(np.flatnonzero(sizes["name"] == 0).tolist())
         for row in sorted(set().union(*lacking.values())):
-            yield row, f"nothing under {', '.join(name for name, rows in lacking.items() if row in rows)}"
+            yield row, f"no value under {', '.join(name for name, rows in lacking.items() if row in rows)}"
         if max(map(np.max, sizes.values())) > 1:
             products = np.prod(list(sizes.values()), axis=0, dtype=np.float64)
             for row in np.flatnonzero(products > np.maximum(_MOST_ROWS, np.sum(list(sizes.values()), axis=0))).tolist():

@@ -88,7 +88,7 @@ class TableRows:
         """Count the rows that cannot be used by their fault; a blank line is not bad."""
         rows_by_fault: dict[str, list[int]] = {}
         for row, fault in sorted(faults.items()):
-            if fault.startswith("nothing under"):
+            if fault.startswith("no value under"):
                 shown = self.shown(row).strip()
                 fault = BLANK if not shown else TOTAL if _TOTALS.search(shown) else fault
             rows_by_fault.setdefault(fault, []).append(row)

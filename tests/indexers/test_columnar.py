@@ -62,7 +62,7 @@ def test_every_kind_of_file_gives_what_json_lines_give(tmp_path: Path, writer: s
     (tmp_path / "f.jsonl").write_text("".join(json.dumps(fact) + "\n" for fact in FACTS))
     own = rows(tmp_path / name, columns={"subject": "head"})
     assert own == rows(tmp_path / "f.jsonl", columns={"subject": "head"})
-    assert own[1] == {"nothing under object": 1, "nothing under subject": 1, "NUL byte": 1}
+    assert own[1] == {"no value under object": 1, "no value under subject": 1, "NUL byte": 1}
 
 
 def test_numbers_dates_and_categories_are_text(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_numbers_dates_and_categories_are_text(tmp_path: Path) -> None:
         }
     )
     pyarrow.parquet.write_table(table, tmp_path / "f.parquet")
-    assert rows(tmp_path / "f.parquet") == ([("facts", "1", "born", "1952-03-11")], {"nothing under object": 1})
+    assert rows(tmp_path / "f.parquet") == ([("facts", "1", "born", "1952-03-11")], {"no value under object": 1})
 
 
 def test_fractions_are_text_and_what_is_no_number_is_bad(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_fractions_are_text_and_what_is_no_number_is_bad(tmp_path: Path) -> None
     pyarrow.parquet.write_table(table, tmp_path / "f.parquet")
     read, skipped = rows(tmp_path / "f.parquet")
     assert read == [("facts", "a", "r", "1.5")]
-    assert skipped == {"neither text nor number under object": 1, "nothing under object": 1}
+    assert skipped == {"neither text nor number under object": 1, "no value under object": 1}
 
 
 def test_a_list_gives_a_row_each(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_large_row_group_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest
 
 def test_a_bad_row_is_named_by_its_number_and_refused_beyond_max_bad(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pa.Table.from_pylist(FACTS[:2]), tmp_path / "f.parquet")
-    with pytest.raises(TooManyBadLines, match=r"nothing under object, first at .*f\.parquet:2: .*'head': 'b'"):
+    with pytest.raises(TooManyBadLines, match=r"no value under object, first at .*f\.parquet:2: .*'head': 'b'"):
         rows(tmp_path / "f.parquet", columns={"subject": "head"}, max_bad=0.1)
 
 

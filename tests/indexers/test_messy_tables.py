@@ -141,7 +141,7 @@ def test_an_entity_with_few_cells_stays(tmp_path: Path, lines: list[str]) -> Non
 
 
 def test_a_row_without_an_id_that_is_no_total_is_still_a_bad_line(tmp_path: Path) -> None:
-    with pytest.raises(TooManyBadLines, match="nothing under Object No\\."):
+    with pytest.raises(TooManyBadLines, match="no value under Object No\\."):
         Table(
             tmp_path / "t.csv", [HEAD, *ROWS, *(f"B-{n},Box {n},oak,1700,1" for n in range(9)), ",Old sword,iron,1,2"]
         )

@@ -115,7 +115,7 @@ def test_faults_are_counted_at_their_first_row_and_some_are_not_bad() -> None:
     skips = Skips("f", 1.0)
 
     TableRows(columns, [2, 3, 4, 5], text=text, first_line=1).count(
-        {3: "odd", 2: "odd", 0: "nothing under a", 1: "nothing under a"}, skips
+        {3: "odd", 2: "odd", 0: "no value under a", 1: "no value under a"}, skips
     )
 
     assert {kind: (skip.count, skip.bad, skip.line) for kind, skip in skips.kinds.items()} == {

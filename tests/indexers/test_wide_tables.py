@@ -119,8 +119,8 @@ def test_a_row_without_a_subject_is_counted_and_too_many_are_refused(tmp_path: P
     rows, reading = read(path, ReadOptions(max_bad=1.0))
     assert rows == {"names": {("P1", 0, "a", "")}}
     assert (
-        reading.skips.kinds["nothing under id"].count,
-        f"{path}:2: " in reading.skips.kinds["nothing under id"].example,
+        reading.skips.kinds["no value under id"].count,
+        f"{path}:2: " in reading.skips.kinds["no value under id"].example,
     ) == (2, True)
     with pytest.raises(TooManyBadLines):
         read(path, ReadOptions())
@@ -286,12 +286,12 @@ def test_values_of_json_stay_as_they_are_written(tmp_path: Path) -> None:
         (
             "p.jsonl",
             ['{"id": "P1", "label": "Titin"}', "{broken", "[1]", '{"label": "x"}', '{"id": "P2", "m": NaN}', "\0", ""],
-            {"invalid JSON": 2, "not a JSON object": 1, "nothing under id": 1, "NUL byte": 1, "blank line": 1},
+            {"invalid JSON": 2, "not a JSON object": 1, "no value under id": 1, "NUL byte": 1, "blank line": 1},
         ),
         (
             "p.csv",
             ["id,label", "P1,Titin", "P3,a,b", ",x", 'P4,"open', ""],
-            {"3 columns where 2 were expected": 1, "nothing under id": 1} | {"invalid CSV row": 1, "blank line": 1},
+            {"3 columns where 2 were expected": 1, "no value under id": 1} | {"invalid CSV row": 1, "blank line": 1},
         ),
         (
             "p.tsv",
