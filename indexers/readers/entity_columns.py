@@ -125,7 +125,9 @@ class EntityColumns:
         """Note columns of lists; lists of aliases or of ids of rows are divided, others stay whole."""
         if self.options.list_separator is not None:
             return
-        named = [trimmed(as_text(batch[name])) for name in batch.schema.names if self.roles[name] == "id"]
+        keys = [batch[name] for name in batch.schema.names if self.roles[name] == "id"]
+        # A column of ids with lists is refused later.
+        named = [trimmed(as_text(column)) for column in keys if not is_list(column.type)]
         # Without a letter, `1,2` may be a number.
         ids = pc.filter(named[0], pc.match_substring_regex(named[0], r"\p{L}")) if named else pa.array([], pa.string())
         for name in batch.schema.names:
