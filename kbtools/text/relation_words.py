@@ -58,8 +58,12 @@ _ABBREVIATIONS = {
     "mgr": "manager", "min": "minimum", "nr": "number", "num": "number", "org": "organization", "pct": "percentage",
     "pob": "place of birth", "pop": "population", "pts": "points", "qty": "quantity", "tel": "telephone",
     "temp": "temperature", "univ": "university", "vol": "volume", "wt": "weight", "yr": "year",
+    "mon": "monday", "tue": "tuesday", "tues": "tuesday", "wed": "wednesday", "thu": "thursday", "thur": "thursday",
+    "thurs": "thursday", "fri": "friday", "sat": "saturday", "sun": "sunday", "jan": "january", "feb": "february",
+    "mar": "march", "apr": "april", "jun": "june", "jul": "july", "aug": "august", "sep": "september",
+    "sept": "september", "oct": "october", "nov": "november", "dec": "december",
 }  # fmt: skip
-"""Words that the heads of tables abbreviate; no relation of FBSQ has one of these."""
+"""Words that the headers of tables abbreviate; of these, only `mon` is in a relation of FBSQ."""
 
 
 def spelt_parts(name: str) -> list[list[str]]:

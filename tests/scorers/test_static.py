@@ -44,10 +44,13 @@ def test_a_relation_that_shares_no_word_is_found_by_meaning(text: str, mention: 
         ("when was dorn born", "DOB"),
         ("what is the dob of dorn", "DOB"),
         ("what department is dorn in", "dept name"),
+        ("is dorn open on a thursday", "Thu"),
+        ("how much rain falls in dorn in june", "Jun"),
     ],
 )
 def test_abbreviated_heads_of_tables_are_spelt_out(text: str, relation: str) -> None:
     relations = ["country", "hire date", "MGR_ID", "elev", "pop", "DOB", "dept name", "state"]
+    relations += ["Tue", "Wed", "Thu", "Fri", "Apr", "May", "Jun", "Jul"]
 
     (scores,) = StaticScorer(relations).score([mark(text, "dorn")])
 
