@@ -22,7 +22,7 @@ from kbtools.indexers.readers.cell_forms import (
 from kbtools.indexers.readers.labels import Languages
 from kbtools.indexers.readers.reading import ReadOptions, Source
 from kbtools.indexers.readers.table_rows import SAYING, as_text, is_list, trimmed
-from kbtools.kb.table_heads import ENTITY_ROLES, NAME_HEADS, entity_role, name_parts, plain_head
+from kbtools.kb.table_heads import ENTITY_ROLES, NAME_HEADS, OTHER_NAMES, entity_role, name_parts, plain_head
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,14 @@ class EntityColumns:
                     )
 
     def role_of(self, name: str, role: str) -> bool:
+        if role == "alias" and self.roles[name] == "value" and self.is_other_name(name):
+            return True
         return self.roles[name] == role or (name in self.texts and self.texts[name].kind == role)
+
+    def is_other_name(self, name: str) -> bool:
+        """Return whether a column holds names that are values too, such as `Common name` and `Latin name`."""
+        named = self.wide.alias or self.roles[name] not in ("value", "name")
+        return not named and re.fullmatch(OTHER_NAMES, plain_head(name)) is not None
 
     def find_id(self, batch: pa.RecordBatch) -> str:
         """Return the column of ids: the named one, else one with a usual head, else one whose ids are all different."""

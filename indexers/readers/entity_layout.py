@@ -161,13 +161,14 @@ class EntityLayout:
                 owners = canonical_column(trimmed(as_text(batch[text.owner])))
                 cells = cells.kept(cells.beside(pc.not_equal(owners, "")))
                 entities = cells.beside(owners)
-            if text is not None:
-                own_tag = tags is None or text.language
-                spoken = repeated(text.language, len(entities)) if own_tag else cells.beside(tags)
-                yield from self.lay_out_texts(text.kind, entities, cells.texts, spoken, line)
-            elif role == "type":
+            other = columns.is_other_name(name)
+            if text is not None or other:
+                tag = text.language if text else ""
+                spoken = repeated(tag, len(entities)) if tags is None or tag else cells.beside(tags)
+                yield from self.lay_out_texts(text.kind if text else "alias", entities, cells.texts, spoken, line)
+            if role == "type":
                 yield batch_of("types", [entities, canonical_column(cells.texts)], line)
-            else:
+            elif text is None or other:
                 linked = "name" if find_head(name, self.wide.link) else "key" if _KEY.search(plain_head(name)) else ""
                 values = spelt_values(cells.texts, linked)
                 yield batch_of("facts", [entities, repeated(name, len(values)), values], line)

@@ -50,6 +50,12 @@ NAME_HEADS = (
 )
 """Heads of names if no column is called name or label, by preference."""
 
+OTHER_NAMES = (
+    r"(common|vernacular|trivial|scientific|latin|botanical|official|former|native|local|popular) names?|"
+    "nom (commun|scientifique)|nombre (comun|cientifico)|nome (comum|comune|cientifico|scientifico)"
+)
+"""Heads of names that are asked for as well: a question may use one of them, and another may want it."""
+
 _GIVEN = (
     r"(first|given|christian) ?names?|forenames?|vornamen?|rufname|prenoms?|voorna(am|men)|nombres? de pila|"
     "primeiro nome"

@@ -249,6 +249,12 @@ def test_reference_marks_are_left_out_and_elements_of_arrays_stay(
     assert {"K2", "Lhotse", "A1", "A2", "Untitled [1]"} >= set(table.names().values())
 
 
+def test_common_and_official_names_are_aliases_and_values(tmp_path: Path) -> None:
+    table = Table(tmp_path / "t.csv", ["id,name,official name", "1,Tal,Republic of Tal"])
+    assert [row["text"] for row in table.rows["names"]] == ["Tal", "Republic of Tal"]
+    assert table.values("official name") == {"1": '"Republic of Tal"'}
+
+
 def test_an_object_of_json_continues_no_other(tmp_path: Path) -> None:
     table = Table(tmp_path / "t.jsonl", ['{"id": "A1", "name": "Eva", "a": "b"}', '{"a": "c"}'], max_bad=1.0)
     assert table.values("a") == {"A1": '"b"'}
@@ -421,6 +427,10 @@ def test_a_separator_that_is_named_divides_aliases_alone(tmp_path: Path) -> None
         (
             ["Name,a,b,c,d,e,f,g,h,i", "Ann,1,2,3,4,5,6,7,8,9"], {},
             "no id, rows are numbered; name 'Name'; values 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', ...",
+        ),
+        (
+            ["Latin name,Common name,Sown", "Beta vulgaris,Beet,May"], {},
+            "no id, rows are numbered; name 'Latin name'; alias 'Common name'; values 'Common name', 'Sown'",
         ),
         (["id,Name,tag,tag,tag", "1,Ann,p,q,r"], {}, "id 'id'; name 'Name'; values 'tag', 'tag 2', 'tag 3'"),
     ],
