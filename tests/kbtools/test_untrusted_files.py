@@ -1,7 +1,7 @@
 """Names in files import nothing, unless a person wrote them or trusts the file."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -32,15 +32,15 @@ from kbtools.ranking.system import Cascade, FittedRanker, System
 from kbtools.ranking.weights import Weights
 from kbtools.record_files import fits, write_record
 from kbtools.storage import MANIFEST
-from tests.conftest import TINY, make_embedded
+from tests.conftest import TINY, World
 
 COMMAND = "subprocess:Popen"
 QUESTION = "what is the time zone of paris"
 
 
 @pytest.fixture
-def kb(tmp_path: Path) -> Path:
-    return make_embedded(TINY, tmp_path).path
+def kb(copy_kb: Callable[[World, Path], Path], tmp_path: Path) -> Path:
+    return copy_kb(TINY, tmp_path / "world.kb")
 
 
 SYSTEM = System("n-gram-idf", ("lexical",), "popularity", None, Weights())

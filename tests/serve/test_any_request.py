@@ -129,10 +129,12 @@ def test_any_batch_is_answered_or_refused(client: TestClient, batch: object) -> 
     check(client.post("/reconcile", content=text, headers={"content-type": "application/json"}))
 
 
-@requests(1_300)
+@requests(1_300, of_each=2)
 @given(extensions | values)
 def test_any_extension_is_answered_or_refused(client: TestClient, extension: object) -> None:
     check(client.post("/reconcile", data={"extend": json.dumps(extension)}))
+    body = encoded({"extend": extension})
+    check(client.post("/reconcile", content=body, headers={"content-type": "application/json"}))
 
 
 SUGGESTIONS = "suggest/entity suggest/type suggest/property flyout/entity flyout/type properties preview suggest/planet"
