@@ -39,6 +39,7 @@ _MIXED = _LOOK_ALIKES | dict(zip("мтвн", "mtbh", strict=True)) | dict(zip("�
 """Those, and letters that look alike in one case only, for words that also have Latin letters."""
 
 _TO_CYRILLIC = {latin: letter for letter, latin in _MIXED.items() if letter >= "\u0400"}
+_TO_GREEK = {latin: letter for letter, latin in _MIXED.items() if letter < "\u0400"}
 # The look-behind avoids a search from every letter of a run without these scripts.
 _OTHER_SCRIPT = re.compile(r"(?<![^\W\d_])[^\W\d_]*?[\u0370-\u04ff\u0500-\u052f][^\W\d_]*")
 _APOSTROPHE_LETTERS = str.maketrans(dict.fromkeys("\u02bb\u02bc\u02be\u02bf", "'"))
@@ -91,7 +92,8 @@ def _fold_look_alikes(match: re.Match[str]) -> str:
     if latin.isascii():
         return latin
     latin_letters = sum(letter.isascii() for letter in word)
-    table = _MIXED if 2 * latin_letters > len(word) else _TO_CYRILLIC
+    is_greek = any("\u0370" <= letter < "\u0400" for letter in word)
+    table = _MIXED if 2 * latin_letters > len(word) else _TO_GREEK if is_greek else _TO_CYRILLIC
     spelt = "".join(table.get(letter, letter) for letter in word)
     return spelt if latin_letters and len({letter.isascii() for letter in spelt}) == 1 else word
 

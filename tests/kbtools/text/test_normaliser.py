@@ -189,6 +189,7 @@ def test_many_texts_have_the_normal_forms_of_each(texts: list[str]) -> None:
         ("\u043b\u0430\u0434a", "\u043b\u0430\u0434\u0430"),
         ("\u0430\u0435\u043e\u0440", "aeop"),
         ("\u03bd\u03b7", "\u03bd\u03b7"),
+        ("\u03c0\u03bf\u03b5m", "\u03c0\u03bf\u03b5\u03bc"),
     ],
 )
 def test_a_word_of_letters_that_look_alike_is_of_one_script(text: str, normal: str) -> None:
