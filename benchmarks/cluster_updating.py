@@ -31,8 +31,6 @@ from kbtools.indexers.elastic.versions import delete_versions, list_versions
 from kbtools.indexers.folder.embedded import EmbeddedKB
 from kbtools.kb.contract import KnowledgeBase
 
-QUESTIONS = 300
-
 
 class Reader(threading.Thread):
     """A reader that opens the knowledge base again and again and looks up names that no update takes away."""
@@ -74,8 +72,9 @@ def main() -> None:
     parser.add_argument("--loaded", help="the name of the same knowledge base on the cluster, if it is there already")
     parser.add_argument("--compact", action="store_true", help="drop the deleted documents at the end")
     parser.add_argument("--seconds", type=float, default=10, help="seconds of the reader before the updates")
+    parser.add_argument("--names", type=int, default=300, help="names that the readers look up")
     parser.add_argument("--seed", type=int, default=1)
-    asked = parse(parser, updates=1, entities=2, seconds=0, compact=True)
+    asked = parse(parser, updates=1, entities=2, seconds=0, compact=True, names=10)
     cluster, name = Cluster(read_connection()), asked.loaded or f"benchmark-{uuid.uuid4().hex[:8]}"
     kb = EmbeddedKB(asked.kb)
     print(", ".join(f"{count.unique:,} {kind}" for kind, count in kb.manifest.counts.items()))
@@ -93,7 +92,7 @@ def main() -> None:
 def measure(kb: EmbeddedKB, cluster: Cluster, name: str, asked: argparse.Namespace) -> Iterator[tuple[str, str]]:
     """Update the knowledge base on the cluster, and yield the figures."""
     random = np.random.default_rng(asked.seed)
-    texts = [forms_of(name) for name in names_of(kb, random.choice(kb.entity_rows(), QUESTIONS))]
+    texts = [forms_of(name) for name in names_of(kb, random.choice(kb.entity_rows(), asked.names))]
     there = ElasticKB(name, cluster)
     answers = [names_under(there, forms) for forms in texts]
     idle = Reader(name, texts, answers)

@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--compact", action="store_true", help="merge the updates of another copy at the end")
     parser.add_argument("--names", type=int, default=1_000, help="names that are looked up")
     parser.add_argument("--seed", type=int, default=1)
-    asked = parse(parser, updates=3, entities=4, names=20)
+    asked = parse(parser, updates=3, entities=4, names=8)
     with tempfile.TemporaryDirectory(dir=asked.kb.resolve().parent, prefix="updating-") as work:
         copy = Path(work) / "copy.kb"
         link(asked.kb, copy)
