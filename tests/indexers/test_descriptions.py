@@ -71,20 +71,23 @@ def test_that_of_the_first_language_asked_for_counts(tmp_path: Path, languages: 
     assert index(tmp_path, "--wikidata", str(tmp_path / "d.json"), "--lang", f"{languages},mul") == expected
 
 
-@pytest.mark.parametrize(
-    "predicate",
-    [
-        "http://schema.org/description", "https://schema.org/description", "http://purl.org/dc/terms/description",
-        "http://www.w3.org/2000/01/rdf-schema#comment", "http://www.w3.org/2004/02/skos/core#definition",
-    ],
-)  # fmt: skip
-def test_rdf_has_them_by_their_predicates_and_as_no_facts(tmp_path: Path, predicate: str) -> None:
-    (tmp_path / "d.nt").write_text(
-        "<Q1> <http://a/p> <Q2> .\n"
-        '<Q1> <http://www.w3.org/2000/01/rdf-schema#label> "Ann" .\n'
-        f'<Q1> <{predicate}> "a painter"@en .\n<Q1> <{predicate}> "eine Malerin"@de .\n'
-    )
-    assert index(tmp_path, "--rdf", str(tmp_path / "d.nt"), "--lang", "en,de") == {"Q1": "a painter"}
+def test_rdf_has_them_by_their_predicates_and_as_no_facts(tmp_path: Path) -> None:
+    predicates = {
+        "Q1": "http://schema.org/description", "Q2": "https://schema.org/description",
+        "Q3": "http://purl.org/dc/terms/description", "Q4": "http://www.w3.org/2000/01/rdf-schema#comment",
+        "Q5": "http://www.w3.org/2004/02/skos/core#definition",
+    }  # fmt: skip
+    lines = [
+        f"<{entity}> <http://a/p> <Q9> .\n"
+        f'<{entity}> <http://www.w3.org/2000/01/rdf-schema#label> "Ann" .\n'
+        f'<{entity}> <{predicate}> "a painter of {entity}"@en .\n<{entity}> <{predicate}> "eine Malerin"@de .\n'
+        for entity, predicate in predicates.items()
+    ]
+    (tmp_path / "d.nt").write_text("".join(lines))
+
+    read = index(tmp_path, "--rdf", str(tmp_path / "d.nt"), "--lang", "en,de")
+
+    assert read == {entity: f"a painter of {entity}" for entity in predicates}
     assert list(EmbeddedKB(tmp_path / "i.kb").relations) == ["http://a/p"]
     assert index(tmp_path, "--rdf", str(tmp_path / "d.nt"), "--description-predicate", "http://b/other") == {}
 
