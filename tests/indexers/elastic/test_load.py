@@ -456,7 +456,7 @@ def test_cut_connections_and_passing_answers_lose_and_double_nothing(
     def watch(number: int, method: str, path: str) -> Any:
         return faults.choice([None, None, None, "cut", "cut after", (429, {}), (503, {}), (502, "<html>"), (504, {})])
 
-    patience = Patience(total=60.0, first=0.01, longest=0.05)
+    patience = Patience(total=60.0, first=0.01, longest=0.05, sleep=lambda seconds: None)
     server = proxy(watch)
     loaded = load_sample(on=connect(server.url, patience=patience), patience=patience, batch=20)
     assert loaded.fresh
