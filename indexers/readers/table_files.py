@@ -2,11 +2,13 @@
 
 import re
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,6 +35,11 @@ ROWS = 50_000
 
 _PIECE = 1 << 20
 """Bytes of a column read at once, however large its row groups are."""
+
+_MOST_CELLS = 100_000_000
+"""Most cells of a sheet between its first and its last; calamine takes 32 bytes for each, and aborts without them."""
+
+_COLUMN, _ROW = re.compile(rb' r="([A-Z]{1,3})\d'), re.compile(rb' r="[A-Z]{1,3}(\d{1,7})"')
 
 MAGIC = {".parquet": (b"PAR1",), ".arrow": (b"ARROW1", b"\xff\xff\xff\xff"), ".feather": (b"ARROW1",)}
 BINARY = (*MAGIC, *DATABASES, *SPREADSHEETS)
@@ -248,6 +255,28 @@ def _query_sqlite(path: Path, query: str) -> Iterator[pa.RecordBatch]:
             yield pa.record_batch([pa.array(column, pa.string()) for column in texts], names=names)
 
 
+def _require_bounded(path: Path) -> None:
+    """Raise WrongFormat if a cell of an .xlsx file lies so far out that the sheet would not fit in memory."""
+    if not is_zipfile(path):
+        return
+    with suppress(BadZipFile, zlib.error), ZipFile(path) as archive:  # The reader reports what is damaged.
+        for name in archive.namelist():
+            if not name.startswith("xl/worksheets/"):
+                continue
+            column, row, end = b"@", 0, b""
+            with archive.open(name) as file:
+                while piece := file.read(_PIECE):
+                    # As sets: there are a million cells, but few columns.
+                    column = max({column, *_COLUMN.findall(end + piece)}, key=lambda column: (len(column), column))
+                    row = max(row, *map(int, {b"0", *_ROW.findall(end + piece)}))
+                    end = piece[-16:]
+            width = sum(26**place * (letter - 64) for place, letter in enumerate(reversed(column)))
+            if width * row > _MOST_CELLS:
+                last = f"{column.decode()}{row}"
+                cure = "delete what is far from the table, or save it as .csv"
+                raise WrongFormat.at(path, f"a sheet reaches to the cell {last}; {cure}")
+
+
 def _sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterator[TableRows]:
     """Yield the rows under the header of the named sheet of a spreadsheet, or of the first one with a table."""
     try:
@@ -256,6 +285,7 @@ def _sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterato
         raise MissingDependency(
             f"{path}: spreadsheets need the package python-calamine; install it with: {install_command('spreadsheets')}"
         ) from error
+    _require_bounded(path)
     try:
         book = python_calamine.CalamineWorkbook.from_path(path)
         if sheet and sheet not in book.sheet_names:
