@@ -45,6 +45,7 @@ EXTRAS = {
     "torch": "train", "onnx": "train", "faiss": "train", "onnxruntime": "models", "pycrfsuite": "crf",
     "tokenizers": "minilm", "lightgbm": "ranker", "starlette": "serve", "uvicorn": "serve",
     "h11": "serve", "prometheus_client": "serve", "mcp": "mcp", "pydantic": "mcp",
+    "pyoxigraph": "rdf", "python_calamine": "spreadsheets", "matplotlib": "report",
 }  # fmt: skip
 """Modules that only some plugins need, and the extra of kbtools that installs each."""
 
@@ -229,3 +230,14 @@ def import_object(path: str) -> Any:
         if is_out_of_memory(error):
             raise MemoryError(str(error)) from error
         raise BrokenPlugin(f"plugin {path!r} cannot be loaded: {error!r}", path=path) from error
+
+
+def import_optional(module: str, needed_for: str, *, more: str = "") -> Any:
+    """Import a module of an extra; raise MissingDependency with the command that installs it, followed by `more`."""
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingDependency(
+            f"{needed_for} needs {package}; install it with {install_command(EXTRAS[package])}{more}", module=package
+        ) from error

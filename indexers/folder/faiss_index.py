@@ -10,8 +10,8 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from kbtools.entry_points import install_command
-from kbtools.errors import BadSetting, KBUnusable, MissingDependency, VectorsMissing
+from kbtools.entry_points import import_optional
+from kbtools.errors import BadSetting, KBUnusable, VectorsMissing
 from kbtools.free_memory import require_memory
 from kbtools.indexers.folder.checksums import require_files
 from kbtools.kb.contract import KnowledgeBase
@@ -59,12 +59,7 @@ _LINKS, _BUILT, _SEARCHED = 32, 128, 1_024
 
 def load_faiss() -> ModuleType:
     """Import FAISS; raise MissingDependency if it is not installed."""
-    try:
-        import faiss
-    except ImportError as error:
-        raise MissingDependency(
-            f"searching entity vectors needs FAISS; install it with {install_command('train')}, or the extra gpu"
-        ) from error
+    faiss: ModuleType = import_optional("faiss", "searching entity vectors", more=", or the extra gpu")
     return faiss
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, ClassVar
 
-from kbtools.entry_points import install_command
-from kbtools.errors import MissingDependency
+from kbtools.entry_points import import_optional
 from kbtools.indexers.readers.batches import (
     ALIAS,
     Block,
@@ -56,7 +55,7 @@ class NTriplesReader:
     )
 
     def __init__(self, source: Source, options: ReadOptions, skips: Skips) -> None:
-        self.oxigraph = _parser()
+        self.oxigraph = import_optional("pyoxigraph", "reading RDF")
         self.skips = skips
         self.language = options.language
         self.closure = options.closure
@@ -213,14 +212,3 @@ class NTriplesReader:
 def _decode_key(key: str) -> str:
     """Decode a key of Freebase into a name: `Barry_O$0027Branagh` is Barry O'Branagh."""
     return _KEY_ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), key).replace("_", " ")
-
-
-def _parser() -> Any:
-    """Import the optional parser."""
-    try:
-        import pyoxigraph
-    except ImportError as error:
-        raise MissingDependency(
-            f"reading RDF needs the package pyoxigraph; install it with: {install_command('rdf')}"
-        ) from error
-    return pyoxigraph

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import ipc
 
-from kbtools.entry_points import install_command
-from kbtools.errors import MissingDependency, WrongFormat
+from kbtools.entry_points import import_optional
+from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import RecordBatch, Skips
 from kbtools.indexers.readers.delimited import CSVReader, TSVReader, layout_of
 from kbtools.indexers.readers.entity_columns import find_head
@@ -279,12 +279,7 @@ def _require_bounded(path: Path) -> None:
 
 def _sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterator[TableRows]:
     """Yield the rows under the header of the named sheet of a spreadsheet, or of the first one with a table."""
-    try:
-        import python_calamine
-    except ImportError as error:
-        raise MissingDependency(
-            f"{path}: spreadsheets need the package python-calamine; install it with: {install_command('spreadsheets')}"
-        ) from error
+    python_calamine = import_optional("python_calamine", f"{path}: reading spreadsheets")
     _require_bounded(path)
     try:
         book = python_calamine.CalamineWorkbook.from_path(path)

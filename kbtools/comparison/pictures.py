@@ -9,8 +9,7 @@ import numpy as np
 from kbtools.comparison.calibration import reliability, risk_coverage, run_calibration
 from kbtools.comparison.grid import Cell
 from kbtools.comparison.summary import Report
-from kbtools.entry_points import install_command
-from kbtools.errors import MissingDependency
+from kbtools.entry_points import import_optional
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,14 +42,11 @@ def draw_one(draw: Callable[[Report, "Axes"], None], report: Report) -> "Figure"
 
 def new_figure() -> "Figure":
     """Return an empty figure that needs no window system; raise MissingDependency without matplotlib."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingDependency(
-            f"pictures need matplotlib; install it with {install_command('report')}", module="matplotlib"
-        ) from error
     # Small enough that labels stay readable at the width of a phone.
-    return Figure(figsize=(5, 3.75), layout="constrained")
+    figure: Figure = import_optional("matplotlib.figure", "drawing pictures").Figure(
+        figsize=(5, 3.75), layout="constrained"
+    )
+    return figure
 
 
 def _draw_recall(report: Report, axes: "Axes") -> None:

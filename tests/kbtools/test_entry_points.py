@@ -15,12 +15,13 @@ from kbtools.entry_points import (
     SCORERS,
     TRUST_VARIABLE,
     construct,
+    import_optional,
     is_installed,
     list_plugins,
     load_plugin,
     trusts_plugins,
 )
-from kbtools.errors import BrokenPlugin, UnknownPlugin
+from kbtools.errors import BrokenPlugin, MissingDependency, UnknownPlugin
 from kbtools.scorers.relations.lexical import LexicalScorer
 
 
@@ -185,6 +186,27 @@ def test_an_extra_is_installed_if_all_of_its_modules_are(monkeypatch: pytest.Mon
     monkeypatch.setattr(entry_points, "EXTRAS", {"json": "some", "no_such_module": "some", "csv": "all", "io": "all"})
 
     assert (is_installed("some"), is_installed("all")) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("module", "more", "message"),
+    [
+        ("pyoxigraph", "", r"reading needs pyoxigraph; install it with pip install .*\[rdf\]'"),
+        (
+            "matplotlib.figure",
+            ", or not",
+            r"reading needs matplotlib; .* pip install .*\[report\]', or not",
+        ),
+    ],
+)
+def test_a_module_that_is_not_installed_is_named_with_its_extra(
+    module: str, more: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+
+    with pytest.raises(MissingDependency, match=f"^{message}$"):
+        import_optional(module, "reading", more=more)
+    assert import_optional("json", "reading") is sys.modules["json"]
 
 
 @pytest.mark.parametrize(
