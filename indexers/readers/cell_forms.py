@@ -117,6 +117,15 @@ def is_value(column: pa.Array) -> bool:
     return bool(len(texts) and matching >= 0.5 * len(texts))
 
 
+def has_comma_lists(cells: pa.Array) -> bool:
+    """Return whether cells are lists with commas: two words or more come first in one cell and later in another.
+
+    The country of `Bonn, Germany` always comes last.
+    """
+    lists = [cell.split(", ") for cell in cells[:10_000].to_pylist()]
+    return len({words[0] for words in lists} & {word for words in lists for word in words[1:]}) > 1
+
+
 def without_references(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[str]]:
     """Return the rows without reference marks, and the columns that had some.
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import Skips
 from kbtools.indexers.readers.cell_forms import (
+    has_comma_lists,
     is_address,
     is_code,
     is_distinct,
@@ -144,7 +145,7 @@ class EntityColumns:
                 self.id_lists.add(name)
                 note = f"ids of rows in {name!r} divided at ';', '|' and ','; use --list-separator to change it"
                 self.skips.note(note, line=line)
-            elif lists > 1 and lists >= _LISTS * len(cells):
+            elif not aliases and ((lists > 1 and lists >= _LISTS * len(cells)) or has_comma_lists(cells)):
                 note = (
                     f"cells of {name!r} seem to be lists, each taken as one value; use --list-separator to divide them"
                 )

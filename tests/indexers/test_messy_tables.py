@@ -441,6 +441,21 @@ def test_the_role_of_each_column_is_chosen(
     assert Table(tmp_path / "t.csv", lines, wide=Wide(**wide)).columns == columns
 
 
+@pytest.mark.parametrize(
+    ("cells", "noted"),
+    [
+        (["Berg, Lee, Ash", "Lee, Vik", "Ash"], True),
+        (["Bonn, Fredonia", "Ulm, Fredonia", "Fredonia"], False),
+        (["Lee, Jo", "Jo, Al", "1,200"], False),
+    ],
+)
+def test_lists_with_commas_are_noted_if_their_words_change_places(
+    tmp_path: Path, cells: list[str], noted: bool
+) -> None:
+    lines = ["id,name,cast", *(f'{number},Film {number},"{cell}"' for number, cell in enumerate(cells))]
+    assert any("'cast' seem to be lists" in note for note in Table(tmp_path / "t.csv", lines).notes) == noted
+
+
 @pytest.mark.parametrize(("lists", "noted"), [(2, True), (1, False)])
 def test_lists_are_noted_from_a_fifth_of_the_cells(tmp_path: Path, lists: int, noted: bool) -> None:
     cells = ["oak; fir"] * lists + ["oak"] * (10 - lists)
