@@ -58,6 +58,8 @@ class FuzzyWriter:
         self.folder = folder
         self.closed = False
         self.index = tantivy.Index(_schema(), path=str(folder))
+        # By default, tantivy looks for commits twice a second and locks the folder when it finds one, even afterwards.
+        self.index.config_reader("manual")
         trigrams = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.ngram(3, 3)).build()
         self.index.register_tokenizer(_TRIGRAMS, trigrams)
         # One thread indexes: with several, the segment of a form would be random.
@@ -96,7 +98,6 @@ class FuzzyWriter:
             self.writer.wait_merging_threads()
         except ValueError as error:
             raise self.reason(error) from error
-        # An open index polls for commits twice a second, and locks the folder when it finds one.
         del self.writer, self.index
         _name_segments(self.folder)
         for path in self.folder.iterdir():
