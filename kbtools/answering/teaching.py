@@ -207,7 +207,9 @@ def _resolve(answerer: Answerer, lesson: Lesson) -> TaughtQuestion:
         raise BadQuestions(f"{problem} {lesson.answer or f'{lesson.subject} {lesson.relation}'}")
     if len(meant) > 1:
         pairs_text = ", ".join(f"{taught.subject} {taught.relation}" for taught in meant[:_SHOWN])
-        raise BadQuestions(f"{len(meant)} pairs have this answer, choose one with subject and relation: {pairs_text}")
+        problem = "have this answer" if lesson.answer else "fit"
+        cure = "subject and relation" if lesson.answer else "the ids of its subject and relation"
+        raise BadQuestions(f"{len(meant)} pairs {problem}, choose one with {cure}: {pairs_text}")
     return meant[0]
 
 

@@ -127,6 +127,13 @@ def test_an_answer_that_several_pairs_lead_to_is_refused_with_the_pairs(kb: Answ
     assert not taught_path(kb).exists()
 
 
+def test_a_subject_that_several_entities_may_be_is_chosen_by_its_id(tmp_path: Path) -> None:
+    rows = [{"id": number, "name": "Night Clock", "maker": maker} for number, maker in (("A5", "Lee"), ("A6", "Vik"))]
+    kb = kbtools.index(table=rows, out=tmp_path / "museum.kb")
+    with pytest.raises(BadQuestions, match="2 pairs fit, choose one with the ids of its subject and relation: A5"):
+        kb.teach("who made it", "Night Clock", "maker")
+
+
 @pytest.mark.parametrize(
     ("lesson", "problem"),
     [
