@@ -129,7 +129,7 @@ def _update_report(updated: UpdateResult) -> Iterator[str]:
     """Format the changes made, the removals of what does not exist, and the lines left out."""
     yield f"{updated.kb}: {changes_text(updated.changes) or 'nothing changed'}; content {updated.digest[:16]}"
     for missing in updated.missing:
-        yield f"not there: {missing.count:,} {missing.kind}; first: {missing.first}"
+        yield f"not there: {changes_text({missing.kind: missing.count})}; first: {missing.first}"
     for skip in updated.skipped:
         yield f"{skipped_text(skip.kind, skip.count, skip.lines)}; first: {skip.first}"
     yield from (f"noticed at {note}" for note in updated.notes)

@@ -226,8 +226,8 @@ def changes_text(counts: Mapping[str, int]) -> str:
 
 def _singular(kind: str) -> str:
     """Return the singular of a kind of change: `entity added` for `entities added`."""
-    things, _, done = kind.partition(" ")
-    return f"{'entity' if things == 'entities' else things.removesuffix('s')} {done}"
+    things, space, done = kind.partition(" ")
+    return f"{'entity' if things == 'entities' else things.removesuffix('s')}{space}{done}"
 
 
 def size_text(size: int) -> str:

@@ -196,7 +196,7 @@ def files(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 UPDATED = """\
 x.kb: 1 entity added, 1 entity merged, 1 entity removed, 3 facts added, 3 facts removed, 2 names added, 3 names \
 removed, 1 type added, 2 types removed, 1 value removed; content ...
-not there: 1 entities; first: m.404
+not there: 1 entity; first: m.404
 not there: 2 names; first: m.1 No
 skipped 1 of 2 lines: invalid record of changes; first: new.jsonl:2: '1' ('not a JSON object')
 """

@@ -570,7 +570,7 @@ def test_the_command_reports_and_info_shows_the_history(
 
     report = updated.output.splitlines()
     assert report[0].startswith(f"{loaded}: 1 entity removed, 1 fact removed, 1 name removed; content ")
-    assert report[1] == "not there: 1 entities; first: m.0nobody"
+    assert report[1] == "not there: 1 entity; first: m.0nobody"
     assert "gone.txt: 1 entity removed, 1 fact removed, 1 name removed" in info.output
     assert back.output.startswith(f"{loaded} is version 1 again")
 
