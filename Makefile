@@ -10,7 +10,9 @@ KBTOOLS := $(BIN)/kbtools
 # Each file of tests in one process, as many processes as there are cores, and in order: the last files are short, which
 # those with the fewest tests are not. Bytecode is written even where the environment says not to: the tests start
 # hundreds of commands, which would each compile kbtools again.
-PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+# Temporary files are in memory if it has room for them, since every build flushes its files to the disk.
+MEMORY := $(shell test "$$(df -Pk /dev/shm 2>/dev/null | awk 'END { print $$4 }')" -gt 8000000 && echo TMPDIR=/dev/shm)
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(MEMORY) $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 # Marks of what is installed: kbtools alone, with its server, all that its tests need, what it is compared with, and what builds the site.
 CORE := $(VENV)/.core
 SERVER := $(VENV)/.server

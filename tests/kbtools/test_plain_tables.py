@@ -43,7 +43,7 @@ def test_names_with_a_word_of_the_question_are_suggested(harbour: Answerer, ques
 
 def test_a_question_of_no_word_of_a_name_suggests_nothing(harbour: Answerer) -> None:
     result = harbour.query("how many objects are there")
-    assert (result.suggestions, verdict(result)[-12:]) == (None, "the question")
+    assert (result.suggestions, "did you mean" in verdict(result)) == (None, False)
 
 
 def test_a_relation_without_a_fact_of_the_entity_makes_other_answers_doubtful(harbour: Answerer) -> None:

@@ -296,7 +296,7 @@ class Silent(Spaced):
         ("relation scorer", "NO_CLASS", "is not a class"),
         ("subject scorer", "Relative", "the size of a batch changes no score"),
         ("tagger", "Doubting", "add up to 1 at most"),
-        ("tagger", "Square", "minus infinity where a span would end before it begins"),
+        ("tagger", "Square", "minus infinity if a span would end before it begins"),
         ("pruner", "Beyond", "a mention lies within the text of its question"),
         ("pruner", "Everybody", "a link has entities of the knowledge base"),
         ("pruner", "Unsure", "a weight is a finite number"),
@@ -306,7 +306,7 @@ class Silent(Spaced):
         ("reader", "Hollow", "texts can be stored"),
         ("reader", "Verbose", "ids are canonical"),
         ("reader", "Blockwise", "the size of blocks changes no row"),
-        ("reader", "Uncounting", "on which line it begins"),
+        ("reader", "Uncounting", "the lines on which they begin"),
         ("reader", "Silent", "a damaged line is counted"),
     ],
 )
