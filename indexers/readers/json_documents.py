@@ -9,7 +9,7 @@ from typing import Any
 
 from kbtools.errors import WrongFormat
 from kbtools.indexers.readers.batches import BOM, Block
-from kbtools.kb.table_heads import entity_role
+from kbtools.kb.table_heads import NAME_HEADS, entity_role, plain_head
 
 _LARGEST = 1 << 28
 """The most bytes of a document, which is read as a whole and then takes some five times as much memory."""
@@ -89,7 +89,10 @@ def _parsed(text: str) -> Any:
 
 
 def _records(document: Any, depth: int) -> list[dict[str, Any]]:
-    """Return the largest list of objects in a document; rows below a header, or objects by their ids, are one too."""
+    """Return the largest list of objects in a document; rows below a header are one too.
+
+    So are objects by their ids, which are names if they are words and the objects have none.
+    """
     if isinstance(document, list):
         rows = [row for row in document if isinstance(row, list)]
         if len(rows) > 1 and all(isinstance(head, str) for head in rows[0]):
@@ -102,7 +105,9 @@ def _records(document: Any, depth: int) -> list[dict[str, Any]]:
     if isinstance(columns, list) and isinstance(data, list):
         return _records([columns, *data], depth)
     if len(parts) > 1 and all(isinstance(part, dict) and part.keys() == parts[0].keys() for part in parts):
-        return [{"id": key, **part} for key, part in document.items()]
+        named = any(entity_role(key) == "name" or re.fullmatch(NAME_HEADS[0], plain_head(key)) for key in parts[0])
+        heads = ("id",) if named or any(re.search(r"\d", key) for key in document) else ("id", "name")
+        return [dict.fromkeys(heads, key) | part for key, part in document.items()]
     return max((_records(part, depth - 1) for part in parts), key=len)
 
 

@@ -75,8 +75,13 @@ def test_values_that_mongodb_wraps_are_plain() -> None:
 
 
 def test_years_below_ids_are_no_columns() -> None:
-    years = {"Olm": {"1990": 5, "2000": 6}, "Tor": {"1990": 7, "2000": 8}}
-    assert records(years) == [{"id": "Olm", "1990": 5, "2000": 6}, {"id": "Tor", "1990": 7, "2000": 8}]
+    years = {"o1": {"1990": 5, "2000": 6}, "t1": {"1990": 7, "2000": 8}}
+    assert records(years) == [{"id": "o1", "1990": 5, "2000": 6}, {"id": "t1", "1990": 7, "2000": 8}]
+
+
+def test_keys_that_are_words_are_names_too() -> None:
+    people = {"Ann": {"city": "Ulm"}, "Bob": {"city": "Tal"}}
+    assert records(people) == [{"id": name, "name": name, **person} for name, person in people.items()]
 
 
 def test_a_list_of_objects_in_a_field_gives_their_names() -> None:
