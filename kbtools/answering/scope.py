@@ -152,7 +152,8 @@ def _doubt(result: Result) -> str | None:
     if several and asked:
         return f"the question asks for the {asked[0]}, and answers are not compared"
     # `Was kostet X` is German for `what does X cost`.
-    german = words[:1] == ["was"] and first.mention.start > tokens[1].start and STOP_WORDS.isdisjoint(words[1:])
+    named_late = any(token.start < first.mention.start for token in tokens[1:])
+    german = words[:1] == ["was"] and named_late and STOP_WORDS.isdisjoint(words[1:])
     if tokens[0].text in _ASKING and first.mention.start > tokens[0].start and "or" not in words and not german:
         told = all(literal_text(answer.id).casefold() in _TRUTH for answer in result.answers)
         if not (told and any(_stems(first) & stems_of(word) for word in words)):

@@ -154,6 +154,11 @@ def test_what_facts_do_not_answer_is_doubtful_and_says_why(question: str, doubt:
         assert (plain.answered, plain.answers, plain.answers_total, plain.doubt) == (False, (), 0, result.doubt)
 
 
+def test_was_before_a_name_without_letters_is_answered() -> None:
+    result = Answerer(MemoryKB([("b.1", "genre", "dance")], [("b.1", "!!!")])).query("was !!!")
+    assert [answer.id for answer in result.answers] == ["dance"]
+
+
 ROWS = [("ida", "born", '"before 1884"'), ("ida", "phone", '"0113 496 0000"'), ("ida", "weight", '"light"')]
 ROWS += [("ida", "boss", '"Rex Amin"'), ("ida", "room", '"12-14"'), ("ida", "age", '"ten"'), ("ida", "open", '"May"')]
 ROWS += [("ida", "smoker", '"No"'), ("rex", "smoker", '"often"')]
