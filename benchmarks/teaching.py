@@ -17,6 +17,7 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import fbsq
@@ -40,7 +41,7 @@ DRAWS = 20
 
 def read_elements(path: Path) -> tuple[list[Fact], list[Name]]:
     """Read the elements of mendeleev's database: every column is a relation."""
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database:
         database.row_factory = sqlite3.Row
         rows = database.execute(
             "SELECT e.*, s.name AS series, coalesce(nullif(g.name, ''), e.group_id) AS 'group', t.melting_point, "

@@ -158,7 +158,7 @@ def test_a_name_is_shown_like_an_id(run: Callable[..., Invocation], sample_path:
     unknown = run("show", sample_path, "nobody at all")
 
     assert by_name.stdout == by_id.stdout
-    assert "other entities are called 'Harry Potter'" in namesakes.stderr
+    assert "other entities have the name 'Harry Potter'" in namesakes.stderr
     assert (unknown.exit_code, "'nobody at all'" in unknown.stderr) == (1, True)
 
 

@@ -7,6 +7,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -330,7 +331,7 @@ def test_blanks_around_a_cell_are_left_out(books: str, tmp_path: Path) -> None:
 
 
 def test_a_sheet_a_database_and_an_encoding_are_read_as_a_build_reads_them(books: str, tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "in.sqlite") as database:
+    with closing(sqlite3.connect(tmp_path / "in.sqlite")) as database, database:
         database.execute("CREATE TABLE shelf (title TEXT, place INTEGER)")
         database.executemany("INSERT INTO shelf VALUES (?, ?)", [("High Sands", 1), ("Low Tides", None)])
     (tmp_path / "in.csv").write_bytes("title,note\nHigh Sands,caf\u00e9\n".encode("latin-1"))
