@@ -39,7 +39,12 @@ _PIECE = 1 << 20
 _MOST_CELLS = 100_000_000
 """Most cells of a sheet between its first and its last; calamine takes 32 bytes for each, and aborts without them."""
 
-_COLUMN, _ROW = re.compile(rb' r="([A-Z]{1,3})\d'), re.compile(rb' r="[A-Z]{1,3}(\d{1,7})"')
+_LONGEST_TAG = 256
+"""Bytes of the tag of a cell, with its place, format and type."""
+
+_COLUMN = re.compile(rb' r="([A-Z]{1,3})\d+"[^<>/]*>')
+_ROW = re.compile(rb' r="[A-Z]{1,3}(\d{1,7})"[^<>/]*>')
+"""The columns and rows of cells with content; `<c r="XFD9" s="1"/>` has only a format, and takes no memory."""
 
 MAGIC = {".parquet": (b"PAR1",), ".arrow": (b"ARROW1", b"\xff\xff\xff\xff"), ".feather": (b"ARROW1",)}
 BINARY = (*MAGIC, *DATABASES, *SPREADSHEETS)
@@ -269,7 +274,7 @@ def _require_bounded(path: Path) -> None:
                     # As sets: there are a million cells, but few columns.
                     column = max({column, *_COLUMN.findall(end + piece)}, key=lambda column: (len(column), column))
                     row = max(row, *map(int, {b"0", *_ROW.findall(end + piece)}))
-                    end = piece[-16:]
+                    end = piece[-_LONGEST_TAG:]
             width = sum(26**place * (letter - 64) for place, letter in enumerate(reversed(column)))
             if width * row > _MOST_CELLS:
                 last = f"{column.decode()}{row}"

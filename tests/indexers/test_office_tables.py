@@ -382,9 +382,17 @@ def test_three_columns_of_an_entity_in_a_text_file_are_no_facts(tmp_path: Path) 
 def test_a_cell_far_from_the_table_is_named_before_it_takes_all_memory(tmp_path: Path) -> None:
     path = write_xlsx(tmp_path / "t.xlsx", {"Firms": [["id", "name"], ["1", "Ann"]]})
     with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr("xl/worksheets/sheet2.xml", '<row><c r="A2"/><c r="AAB1048576"/></row>')
+        archive.writestr("xl/worksheets/sheet2.xml", '<row><c r="A2"><v>1</v></c><c r="AAB1048576"><v>1</v></c></row>')
     with pytest.raises(kbtools.KBToolsError, match="a sheet reaches to the cell AAB1048576; delete what is far"):
         kbtools.index(table=path, out=tmp_path / "t.kb")
+
+
+def test_a_cell_far_from_the_table_that_has_only_a_format_is_no_part_of_it(tmp_path: Path) -> None:
+    path = write_xlsx(tmp_path / "t.xlsx", {"Firms": [["id", "name"], ["1", "Ann"]]})
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("xl/worksheets/sheet2.xml", '<row><c r="AAB1048576" s="1"/><c r="B1" s="1" /></row>')
+    rows, _ = read(path)
+    assert names(rows) == {("1", "Ann")}
 
 
 @pytest.mark.parametrize(
