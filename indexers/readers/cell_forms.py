@@ -42,8 +42,11 @@ _CODE = r"^\s*([A-Za-z]{1,6}[-_.]?\d{4,}|\S+:\S*\d\S*)\s*$"
 _ROW_NUMBERS = r"(column|unnamed \d+)?( ?\d+)*|index|row ?names"
 """The heads of row numbers: none, which is `column 1` here, `Unnamed: 0`, `...1`, `index`, `rownames`."""
 
-REFERENCE = r"(\S)(?:\[(?:\d{1,3}|[a-z]|(?:note|nb) \d+|citation needed)\])+\s*$"
-"""The reference marks that a cell copied from an encyclopedia ends in: `1953[4]`, `Makalu[a][12]`."""
+REFERENCE = r"([^\s\]])(?:\[(?:\d{1,3}|[a-z]|(?:note|nb) \d+|citation needed)\])+\s*$"
+"""The reference marks that a cell copied from an encyclopedia ends in: `1953[4]`, `Makalu[a][12]`, but not `[4][12]`."""
+
+UNIT_OF_HEAD = r"\[[dghlmst]\]\s*$"
+"""The unit that a head may end in, as in `Height[m]`; as a reference mark, these letters are rare in heads."""
 
 _PLAIN = r"^[^\d+\-/<:QPmgfnhw]"
 """The beginning of cells that are certainly text."""
@@ -120,10 +123,10 @@ def is_value(column: pa.Array) -> bool:
 def has_comma_lists(cells: pa.Array) -> bool:
     """Return whether cells are lists with commas: two words or more come first in one cell and later in another.
 
-    The country of `Bonn, Germany` always comes last.
+    The country of `Bonn, Germany` always comes last, and `Monaco, Monaco` is a city too.
     """
     lists = [cell.split(", ") for cell in cells[:10_000].to_pylist()]
-    return len({words[0] for words in lists} & {word for words in lists for word in words[1:]}) > 1
+    return len({words[0] for words in lists} & {word for first, *words in lists for word in words if word != first}) > 1
 
 
 def without_references(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[str]]:

@@ -13,6 +13,7 @@ from kbtools.indexers.readers.cell_forms import (
     NOT_AVAILABLE,
     PLACEHOLDER,
     REFERENCE,
+    UNIT_OF_HEAD,
     is_value,
     spelt_values,
     without_references,
@@ -73,7 +74,7 @@ class EntityLayout:
 
     def begin(self, header: Sequence[str], number: int, *, advice: str = "") -> None:
         self.heads = header
-        bare = [re.sub(REFERENCE, r"\1", head) for head in header]
+        bare = [head if re.search(UNIT_OF_HEAD, head) else re.sub(REFERENCE, r"\1", head) for head in header]
         header = bare if len({*bare}) == len({*header}) else header
         header = [head.strip() or f"column {place}" for place, head in enumerate(header, 1)]
         self.header = [head if head not in header[:place] else f"{head} {list(header[:place + 1]).count(head)}"

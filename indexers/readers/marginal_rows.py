@@ -1,5 +1,6 @@
 """The rows of a table that do not describe an entity: empty rows, units, repeated headers, totals and notes."""
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -46,6 +47,9 @@ _PARTIAL = re.compile(r"(sub|grand|zwischen)", re.IGNORECASE)
 _FIGURE = re.compile(r"[^\W\d_]{0,3}\W*\d[\W\d_]*[^\W\d_]*|\W*")
 """Any other cell of a row of totals: a number with its currency or unit, or a dash."""
 
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+"""A number in a column with sums, without its commas."""
+
 _NOTE_WORDS = (
     r"(sources?|notes?|remarks?|legend|footnotes?|quellen?|hinweise?|stand|as of|anmerkung(en)?|font[ei]|"
     r"fuentes?|notas?|remarques?)\s*:"
@@ -60,7 +64,8 @@ _LABELS = 3
 def marginal_rows(rows: TableRows, header: Sequence[str]) -> dict[int, str]:
     """Return the rows that do not describe an entity, with the kind of each.
 
-    A row of totals has its label in the first filled cell, figures in the others, and no full row below it. A note
+    A row of totals has its label in the first filled cell, figures in the others, and no full row below it; without a
+    label, it is the last row, has no first cell, and the sums of the columns above in the others. A note
     begins like one, or is the only cell of its row, next to a blank line. A row of units is the first row; all its
     cells are units, and its first cell is empty. A line of dashes, as in Markdown, is the first row too.
     """
@@ -90,12 +95,28 @@ def marginal_rows(rows: TableRows, header: Sequence[str]) -> dict[int, str]:
         last = below == len(rows.lines) or below in kinds or filled[below] == 1 or rows.is_beside_blank(row, 1)
         if _TOTAL_CELL.fullmatch(first) and all(map(_FIGURE.fullmatch, others)) and (last or _PARTIAL.match(first)):
             kinds[row] = TOTAL
+    for row in np.flatnonzero(filled)[-1:].tolist():
+        if _has_sums(columns, row):
+            kinds[row] = TOTAL
     if len(columns) > 2:
         for row in np.flatnonzero(filled == 1).tolist():
             follows = kinds.get(row - 1) in (BLANK, TOTAL, NOTE, RULE) or rows.is_beside_blank(row, -1)
             if follows or kinds.get(row + 1) == REPEATED_HEADER:
                 kinds.setdefault(row, NOTE)
     return kinds
+
+
+def _has_sums(columns: Sequence[pa.Array], row: int) -> bool:
+    """Return whether a row without a first cell has the sums of at least two numbers above in its other cells."""
+    places = [place for place, (cell,) in enumerate(zip(*_cells_of(columns, [row]), strict=True)) if cell]
+    if 0 in places or any(is_list(columns[place].type) for place in places):
+        return False
+    for place in places:
+        cells = [cell.strip().replace(",", "") for cell in as_text(columns[place][: row + 1]).to_pylist() if cell]
+        *numbers, total = [float(cell) if _NUMBER.fullmatch(cell) else math.nan for cell in cells if cell]
+        if len(numbers) < 2 or not math.isclose(sum(numbers), total):
+            return False
+    return True
 
 
 def _is_units(cells: Sequence[str]) -> bool:

@@ -238,6 +238,8 @@ def test_a_row_without_id_and_name_continues_the_row_above(
         (["Pin,Path", "A1,p[1]", "A2,p[2]"], "Path", {"p[1]", "p[2]"}),
         (["Pin,x[1],x[2]", "A1,p,q"], "x[1]", {"p"}),
         (["Title,Note", "Untitled [1],a [2]"], "Note", {"a [2]"}),
+        (["Peak,Refs", "K2,[4][5]", "Lhotse,[6][7][8]"], "Refs", {"[4][5]", "[6][7][8]"}),
+        (["Peak,Depth[m],Mass[g]", "K2,3,4"], "Depth[m]", {"3"}),
     ],
 )
 def test_reference_marks_are_left_out_and_elements_of_arrays_stay(
@@ -263,6 +265,12 @@ def test_an_object_of_json_continues_no_other(tmp_path: Path) -> None:
 def test_a_dash_beside_a_plus_is_a_value(tmp_path: Path) -> None:
     table = Table(tmp_path / "t.csv", ["id,name,Test", "1,Ann,+", "2,Bob,-"])
     assert table.values("Test") == {"1": '"+"', "2": '"-"'}
+
+
+def test_a_last_row_with_the_sums_of_its_columns_is_a_total(tmp_path: Path) -> None:
+    lines = ["id,name,City,Price,Sold", "A1,Eva,Ulm,\"1,000\",0.1", "A2,Jan,,20,0.2", ",,,\"1,020\",0.3"]
+    table = Table(tmp_path / "t.csv", lines)
+    assert (table.values("Sold"), table.left_out) == ({"A1": '"0.1"', "A2": '"0.2"'}, {"row of totals": 1})
 
 
 @pytest.mark.parametrize("label", ["Total 5 objects", "Total: 5", "Sum of 5"])
@@ -447,6 +455,7 @@ def test_the_role_of_each_column_is_chosen(
         (["Berg, Lee, Ash", "Lee, Vik", "Ash"], True),
         (["Bonn, Fredonia", "Ulm, Fredonia", "Fredonia"], False),
         (["Lee, Jo", "Jo, Al", "1,200"], False),
+        (["Monaco, Monaco", "Gibraltar, Gibraltar"], False),
     ],
 )
 def test_lists_with_commas_are_noted_if_their_words_change_places(
