@@ -48,6 +48,11 @@ REFERENCE = r"([^\s\]])(?:\[(?:\d{1,3}|[a-z]|(?:note|nb) \d+|citation needed)\])
 UNIT_OF_HEAD = r"\[[dghlmst]\]\s*$"
 """The unit that a head may end in, as in `Height[m]`; as a reference mark, these letters are rare in heads."""
 
+_MOVED = 0.1
+"""The share of the first words of lists that come later too: at least 0.16 in lists of the objects of FBSQ's relations,
+for the 25 with most lists and 1,000 subjects each; 0.07 in 10,000 of its people written as `Family, Given`.
+"""
+
 _PLAIN = r"^[^\d+\-/<:QPmgfnhw]"
 """The beginning of cells that are certainly text."""
 
@@ -121,12 +126,14 @@ def is_value(column: pa.Array) -> bool:
 
 
 def has_comma_lists(cells: pa.Array) -> bool:
-    """Return whether cells are lists with commas: two words or more come first in one cell and later in another.
+    """Return whether cells are lists with commas: some words come first in one cell and later in another.
 
-    The country of `Bonn, Germany` always comes last, and `Monaco, Monaco` is a city too.
+    The country of `Bonn, Germany` always comes last, and few family names are given names too.
     """
     lists = [cell.split(", ") for cell in cells[:10_000].to_pylist()]
-    return len({words[0] for words in lists} & {word for first, *words in lists for word in words if word != first}) > 1
+    firsts = {words[0] for words in lists}
+    moved = firsts & {word for first, *words in lists for word in words if word != first}
+    return len(moved) > 1 and len(moved) >= _MOVED * len(firsts)
 
 
 def without_references(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[str]]:

@@ -456,6 +456,7 @@ def test_the_role_of_each_column_is_chosen(
         (["Bonn, Fredonia", "Ulm, Fredonia", "Fredonia"], False),
         (["Lee, Jo", "Jo, Al", "1,200"], False),
         (["Monaco, Monaco", "Gibraltar, Gibraltar"], False),
+        (["Lee, Jo", "Jo, Al", "Al, Vik", *(f"Berg{letter}, Ann" for letter in "abcdefghijklmnopqr")], False),
     ],
 )
 def test_lists_with_commas_are_noted_if_their_words_change_places(
