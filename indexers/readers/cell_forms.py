@@ -43,7 +43,7 @@ _ROW_NUMBERS = r"(column|unnamed \d+)?( ?\d+)*|index|row ?names"
 """The heads of row numbers: none, which is `column 1` here, `Unnamed: 0`, `...1`, `index`, `rownames`."""
 
 REFERENCE = r"([^\s\]])(?:\[(?:\d{1,3}|[a-z]|(?:note|nb) \d+|citation needed)\])+\s*$"
-"""The reference marks that a cell copied from an encyclopedia ends in: `1953[4]`, `Makalu[a][12]`, but not `[4][12]`."""
+"""The reference marks at the end of a cell copied from an encyclopedia: `1953[4]`, `Makalu[a][12]`, not `[4][12]`."""
 
 UNIT_OF_HEAD = r"\[[dghlmst]\]\s*$"
 """The unit that a head may end in, as in `Height[m]`; as a reference mark, these letters are rare in heads."""

@@ -141,7 +141,7 @@ class EntityColumns:
                 self.skips.note(
                     f"aliases in {name!r} divided at ';' and '|'; use --list-separator to change it", line=line
                 )
-            elif _are_lists_of(ids, cells):
+            elif not aliases and _are_lists_of(ids, cells):
                 self.id_lists.add(name)
                 note = f"ids of rows in {name!r} divided at ';', '|' and ','; use --list-separator to change it"
                 self.skips.note(note, line=line)

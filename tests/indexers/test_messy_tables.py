@@ -268,7 +268,7 @@ def test_a_dash_beside_a_plus_is_a_value(tmp_path: Path) -> None:
 
 
 def test_a_last_row_with_the_sums_of_its_columns_is_a_total(tmp_path: Path) -> None:
-    lines = ["id,name,City,Price,Sold", "A1,Eva,Ulm,\"1,000\",0.1", "A2,Jan,,20,0.2", ",,,\"1,020\",0.3"]
+    lines = ["id,name,City,Price,Sold", 'A1,Eva,Ulm,"1,000",0.1', "A2,Jan,,20,0.2", ',,,"1,020",0.3']
     table = Table(tmp_path / "t.csv", lines)
     assert (table.values("Sold"), table.left_out) == ({"A1": '"0.1"', "A2": '"0.2"'}, {"row of totals": 1})
 
@@ -347,6 +347,12 @@ def test_lists_of_ids_of_rows_are_divided(tmp_path: Path, cells: list[str], obje
     table = Table(tmp_path / "t.csv", ["id,name,needs", *lines])
     assert [row["object"].partition("^^")[0].strip('"') for row in table.rows["facts"]] == objects
     assert any("ids of rows in 'needs' divided" in note for note in table.notes) == (len(objects) == 6)
+
+
+def test_aliases_are_not_called_lists_of_ids(tmp_path: Path) -> None:
+    table = Table(tmp_path / "t.csv", ["id,name,alias", 'C1,Ann,"C2, C3"', "C2,Bob,", "C3,Cy,"])
+    assert "C2, C3" in {row["text"] for row in table.rows["names"]}
+    assert not any("divided" in note for note in table.notes)
 
 
 def test_numbers_with_a_comma_are_no_lists_of_ids(tmp_path: Path) -> None:
