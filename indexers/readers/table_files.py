@@ -39,6 +39,8 @@ _PIECE = 1 << 20
 _MOST_CELLS = 100_000_000
 """Most cells of a sheet between its first and its last; calamine takes 32 bytes for each, and aborts without them."""
 
+_CURE = "delete what is far from the table, or save it as .csv"
+
 _LONGEST_TAG = 256
 """Bytes of the tag of a cell, with its place, format and type."""
 
@@ -278,8 +280,7 @@ def _require_bounded(path: Path) -> None:
             width = sum(26**place * (letter - 64) for place, letter in enumerate(reversed(column)))
             if width * row > _MOST_CELLS:
                 last = f"{column.decode()}{row}"
-                cure = "delete what is far from the table, or save it as .csv"
-                raise WrongFormat.at(path, f"a sheet reaches to the cell {last}; {cure}")
+                raise WrongFormat.at(path, f"a sheet reaches to the cell {last}; {_CURE}")
 
 
 def _sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterator[TableRows]:
@@ -303,6 +304,8 @@ def _sheet_rows(path: Path, sheet: str, layout: Layout, skips: Skips) -> Iterato
             raise WrongFormat.at(path, problem) from error
         if is_utf_8(start):
             raise WrongFormat.at(path, "found text, which is not a spreadsheet; name it .csv") from error
+        if "Cell limit exceeded" in str(error):  # of .ods
+            raise WrongFormat.at(path, f"a sheet has over {_MOST_CELLS:,} cells; {_CURE}") from error
         raise _damaged(path, error) from error
     filled = [(name, rows) for name, rows in sheets if rows] or sheets[:1]
     filled.sort(key=lambda sheet: not _is_table(sheet[1]))

@@ -18,6 +18,8 @@ from kbtools.indexers.readers.detection import detect
 from kbtools.indexers.readers.reading import WIDE, ReadOptions, Source, Wide
 from kbtools.indexers.readers.table_files import TableReading, open_reading
 
+OPEN_DOCUMENT = ("office", "table", "text")
+
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
@@ -385,6 +387,24 @@ def test_a_cell_far_from_the_table_is_named_before_it_takes_all_memory(tmp_path:
         archive.writestr("xl/worksheets/sheet2.xml", '<row><c r="A2"><v>1</v></c><c r="AAB1048576"><v>1</v></c></row>')
     with pytest.raises(kbtools.KBToolsError, match="a sheet reaches to the cell AAB1048576; delete what is far"):
         kbtools.index(table=path, out=tmp_path / "t.kb")
+
+
+def test_a_cell_far_from_the_table_of_an_open_document_is_not_called_damage(tmp_path: Path) -> None:
+    spaces = " ".join(f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in OPEN_DOCUMENT)
+    cells = '<table:table-cell office:value-type="string"><text:p>id</text:p></table:table-cell>'
+    far = '<table:table-row table:number-rows-repeated="1048000"><table:table-cell/></table:table-row>'
+    far += f'<table:table-row><table:table-cell table:number-columns-repeated="16383"/>{cells}</table:table-row>'
+    with zipfile.ZipFile(tmp_path / "t.ods", "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("META-INF/manifest.xml", "<manifest/>")
+        archive.writestr(
+            "content.xml",
+            f"<office:document-content {spaces}><office:body><office:spreadsheet><table:table table:name='S'>"
+            f"<table:table-row>{cells}</table:table-row>{far}</table:table></office:spreadsheet></office:body>"
+            "</office:document-content>",
+        )
+    with pytest.raises(WrongFormat, match=r"over 100,000,000 cells; delete what is far from the table"):
+        read(tmp_path / "t.ods")
 
 
 def test_a_cell_far_from_the_table_that_has_only_a_format_is_no_part_of_it(tmp_path: Path) -> None:
