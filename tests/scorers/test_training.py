@@ -131,7 +131,7 @@ def test_a_file_that_comes_while_training_is_kept(train_small: Callable[..., Tra
         folder.mkdir(parents=True)
         (folder / "notes.txt").write_text("mine")
 
-    with pytest.raises(OutputUnusable, match=r"holds 'notes\.txt'"):
+    with pytest.raises(OutputUnusable, match=r"contains 'notes\.txt'"):
         train_small("embed-avg", callbacks=Callbacks(put))
 
     assert (folder / "notes.txt").read_text() == "mine"

@@ -455,7 +455,7 @@ def test_a_version_that_lost_documents_is_refused(
         check(job, before, changes, forms, version)
 
     monkeypatch.setattr(UpdateJob, "check", lose)
-    with pytest.raises(BulkFailed, match=f"holds .*{lost}"):
+    with pytest.raises(BulkFailed, match=f"has .*{lost}"):
         change([{"id": "m.0one", "aliases": ["Helden"]}, {"id": "m.0four", "names": ["Lodger"]}])
 
     assert states(cluster, loaded) == [(1, "current")]

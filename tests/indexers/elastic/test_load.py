@@ -483,7 +483,7 @@ def test_documents_that_pass_later_are_sent_again_alone(
         return 200, {"errors": True, "items": items}
 
     server = proxy(watch)
-    with pytest.raises(BulkFailed, match="holds") as caught:
+    with pytest.raises(BulkFailed, match="of 506 entities") as caught:
         load_sample(on=connect(server.url), batch=100, in_flight=1)
     # the server said that 99 documents were stored, which they were not: the check finds it
     assert caught.value.facts["counts"]["entities"] == (506 - 99, 506)

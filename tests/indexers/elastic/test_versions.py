@@ -79,7 +79,7 @@ def test_a_change_of_which_anything_is_lost_is_not_switched_to(
         return counts | {kind: counts[kind] - 1}
 
     monkeypatch.setattr(cluster_updates, "count_held", losing)
-    with pytest.raises(BulkFailed, match=f"holds . of . {kind} of changed entities;"):
+    with pytest.raises(BulkFailed, match=f"has . of . {kind} of changed entities;"):
         changed('{"id": "Q1", "rename": {"Heroes": "Lodger"}}\n')
     assert [version.number for version in list_versions(cluster, kb_name)] == [1]
 
