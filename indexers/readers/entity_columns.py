@@ -173,9 +173,12 @@ class EntityColumns:
         return self.roles[name] == role or (name in self.texts and self.texts[name].kind == role)
 
     def is_other_name(self, name: str) -> bool:
-        """Return whether a column holds names that are values too, such as `Common name` and `Latin name`."""
-        named = self.wide.alias or self.roles[name] not in ("value", "name")
-        return not named and re.fullmatch(OTHER_NAMES, plain_head(name)) is not None
+        """Return whether a column holds names that are values too, such as `Common name` beside `Latin name`."""
+        columns = [column for column, role in self.roles.items() if role in ("value", "name")]
+        others = [column for column in columns if re.fullmatch(OTHER_NAMES, plain_head(column))]
+        # Nobody asks for the only name of an entity.
+        only = self.roles[name] == "name" and len(others) == 1
+        return name in others and not only and not self.wide.alias
 
     def find_id(self, batch: pa.RecordBatch) -> str:
         """Return the column of ids: the named one, else one with a usual head, else one whose ids are all different."""

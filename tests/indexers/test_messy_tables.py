@@ -257,6 +257,11 @@ def test_common_and_official_names_are_aliases_and_values(tmp_path: Path) -> Non
     assert table.values("official name") == {"1": '"Republic of Tal"'}
 
 
+def test_the_only_names_are_no_values(tmp_path: Path) -> None:
+    table = Table(tmp_path / "t.csv", ["id,common name,Height", "1,Oak,30"])
+    assert (table.names(), table.values("common name")) == ({"1": "Oak"}, {})
+
+
 def test_an_object_of_json_continues_no_other(tmp_path: Path) -> None:
     table = Table(tmp_path / "t.jsonl", ['{"id": "A1", "name": "Eva", "a": "b"}', '{"a": "c"}'], max_bad=1.0)
     assert table.values("a") == {"A1": '"b"'}
