@@ -418,7 +418,7 @@ class Draft:
         ]
         if not nameless:
             return
-        first = as_rows(range(min(self.known_entities, _FIRST)))
+        first = self.kb.entity_rows()[:_FIRST]
         named = [
             any(name.text == name_of_id(entity_id) for name in names)
             for entity_id, names in zip(self.kb.ids(first), self.kb.names_of(first), strict=True)

@@ -260,12 +260,14 @@ def test_an_update_names_new_entities_by_their_ids_as_a_build_does_in_both_homes
     objects = 'http://e.org/caf%C3%A9_noir http://e.org/caf%E9 /c/en/hot_dog ns:a:b Q1 42 "ox" 日本'.split()
     new.write_text("".join(f"marie_curie\tlikes\t{each}\n" for each in objects), encoding="utf-8")
     one, both, loading = tmp_path / "one.kb", tmp_path / "both.kb", LoadOptions(settings=SINGLE)
-    build([Source(old, "facts")], one, options=ReadOptions(), watch=BuildProgress())
     build([Source(old, "facts"), Source(new, "facts")], both, options=ReadOptions(), watch=BuildProgress())
+    old.write_text("ada\tborn_in\tulm\nmarie_curie\tborn_in\twarsaw\n", encoding="utf-8")
+    build([Source(old, "facts")], one, options=ReadOptions(), watch=BuildProgress())
     load(EmbeddedKB(one), cluster, kb_name, options=loading, watch=BuildProgress())
-    sources = [UpdateSource(Source(new, "facts"), "add")]
-    update(one, sources, options=ReadOptions())
-    update_on_cluster(cluster, kb_name, sources, options=UpdateOptions(ReadOptions()))
+    removing = sources_of(tmp_path, [{"remove": "ada"}, {"remove": "ulm"}])
+    for sources in (removing, [UpdateSource(Source(new, "facts"), "add")]):
+        update(one, sources, options=ReadOptions())
+        update_on_cluster(cluster, kb_name, sources, options=UpdateOptions(ReadOptions()))
 
     homes = EmbeddedKB(both), open_folder(one), ElasticKB(kb_name, cluster)
     names = [dict(zip(kb.ids(rows), kb.names_of(rows), strict=True)) for kb in homes if (rows := kb.entity_rows()).size]
