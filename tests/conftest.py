@@ -52,6 +52,12 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _pytest_inside_tests_has_a_root_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A run of pytest makes the root of its temporary folders unreadable for other users, as whom some tests run."""
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = str(tmp_path_factory.getbasetemp())
+
+
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 
