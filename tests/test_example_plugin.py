@@ -28,7 +28,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def installed(site: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let this process find the example, which saves starting Python, and import it again."""
+    """Make the example importable in this process, and import it again; this saves starting Python."""
     monkeypatch.syspath_prepend(site)
     every_point.cache_clear()
     yield

@@ -409,7 +409,7 @@ class Draft:
             self.counts[f"values {change}"] += values
 
     def name_by_ids(self) -> None:
-        """Name new entities by their ids if most entities with a name are named by theirs, as a build may do."""
+        """Name new entities by their ids if the build did, so that most named entities have their id as a name."""
         nameless = [
             (row, text)
             for row, entity_id in enumerate(self.new_ids, self.known_entities)

@@ -69,7 +69,7 @@ def train_in_two(
 ) -> tuple[list[int | None], str]:
     """Train in two processes; return their exit codes, and what both printed.
 
-    They are forked from a process that has imported torch, of which the launcher imports three.
+    They are forked from a process that has imported torch; the launcher would import it three times.
     """
     forks = multiprocessing.get_context("forkserver")
     forks.set_forkserver_preload([__name__, "kbtools.scorers.fitting.training"])

@@ -118,7 +118,7 @@ def test_a_draft_is_what_plain_sets_would_be_and_counts_what_changed(
             gained = made.get(f"{kind} added", 0) - made.get(f"{kind} removed", 0)
             assert gained == size(latter[parts]) - size(former[parts])
         if "remove" in record:
-            # An entity of which nothing is left can still be removed.
+            # An entity without facts, names and types can still be removed.
             is_whole = not isinstance(record["remove"], dict)
             assert (draft.missing != missing) == (latter == former) or (is_whole and draft.missing == missing)
         former = latter
